@@ -1,4 +1,4 @@
-"""What graphmrf raises: every message states the rule, the finding and the remedy."""
+"""Errors of graphmrf: every message states the rule, the finding and the remedy."""
 
 from __future__ import annotations
 

@@ -27,13 +27,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]+):/+(.*)")
 
 
 def as_url(path: _PathLike) -> str | None:
-    """Return the URL of a file or folder elsewhere, also where it was made a path; None for one of this machine.
-
-    Examples
-    --------
-    >>> as_url(Path("s3://bucket/edges")), as_url(Path("file:///data")), as_url(Path("C:/data"))
-    ('s3://bucket/edges', 'file:///data', None)
-    """
+    """Return the URL of a file or folder elsewhere, also where it was made a path; None for one of this machine."""
     parts = _URL.fullmatch(os.fspath(path))
     if parts is None or os.path.exists(path):  # noqa: PTH110 - pathlib's raises for names that are too long
         return None
@@ -142,7 +136,7 @@ def check_place(path: _PathLike) -> Path:
     if found:
         _check_file(path, found)
     if not os.path.isdir(path.parent):  # noqa: PTH112 - pathlib's raises for names that are too long
-        raise InvalidInputError(f"{path}: there is no folder {path.parent}; make it first")
+        raise InvalidInputError(f"{path}: folder {path.parent} does not exist; create it first")
     if found and not os.access(path, os.W_OK):
         raise InvalidInputError(f"{path} is write-protected; choose another place")
     try:

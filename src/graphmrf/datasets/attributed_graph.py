@@ -134,7 +134,7 @@ class AttributedGraph:
         """Raise InvalidInputError unless the table has this column besides its ids; `option` is the one to change."""
         if column in self.keys:
             held = "node ids" if column == self.id else "times"
-            raise InvalidInputError(f"column '{column}' holds the {held}; choose another column")
+            raise InvalidInputError(f"column '{column}' contains the {held}; choose another column")
         if column not in self.frame.columns:
             near = did_you_mean(column, self.frame.columns[1:])
             others = listing(self.frame.columns[1:]) or "nothing but ids"

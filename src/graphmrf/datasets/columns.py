@@ -171,13 +171,7 @@ def is_text(series: pd.Series) -> bool:
 
 
 def is_dates(series: pd.Series) -> bool:
-    """Return whether a column holds dates or times, as such or as text.
-
-    Examples
-    --------
-    >>> is_dates(pd.Series(["2020-01-31", None])), is_dates(pd.Series(["31.1.2020", "soon"]))
-    (True, False)
-    """
+    """Return whether a column holds dates or times, as such or as text."""
     if not is_text(series):
         return bool(types.is_datetime64_any_dtype(series))
     text = series.dropna().astype(str)

@@ -1,4 +1,4 @@
-"""How people write tables as text: encoding, delimiter, decimal mark, and formatted numbers; detected from samples."""
+"""Dialects of text tables: encoding, delimiter, decimal mark, and formatted numbers; detected from samples."""
 
 import codecs
 import csv

@@ -138,7 +138,7 @@ def _read_matrix(path: Path) -> TableFile:
     n_rows, n_columns, n_entries = map(int, sizes)
     if n_rows != n_columns:
         raise InvalidInputError(
-            f"{path} must hold a square matrix with a row for each node, got {n_rows} x {n_columns}"
+            f"{path} must contain a square matrix with a row for each node, got {n_rows} x {n_columns}"
         )
     entries = _entries(path, numbers, n_rows, n_entries, 2 if field == "pattern" else 3)
     columns: dict[str, Any] = {"source": entries[0].astype(np.int64), "target": entries[1].astype(np.int64)}
@@ -346,7 +346,7 @@ def weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) ->
     name = candidates[0]
     if asked.weight_is is None and (_is_distance(name) or _in_lengths(file, name)):
         raise InvalidInputError(
-            f"{file.path}, column {name}: looks like a distance, for which larger means weaker; use "
+            f"{file.path}, column {name}: looks like a distance (larger means weaker); use "
             f"--weight-is {DISTANCE} (1 / {name} is the strength), --weight-is {STRENGTH}, or --weight {UNWEIGHTED}"
         )
     meaning = "smaller" if asked.weight_is == DISTANCE else "larger"
@@ -378,13 +378,7 @@ def _in_lengths(file: TableFile, name: str) -> bool:
 
 
 def name_words(name: str) -> list[str]:
-    """Return the words of a column's name, in small letters.
-
-    Examples
-    --------
-    >>> name_words("travelTime_min"), name_words("GEOID10")
-    (['travel', 'time', 'min'], ['geoid'])
-    """
+    """Return the words of a column's name, in small letters."""
     return [word.lower() for word in re.findall(r"[A-Z]?[^\W\dA-Z_]+|[A-Z]+(?![a-z])", name)]
 
 

@@ -89,13 +89,7 @@ class TableFile:
 
     @property
     def all_rounded(self) -> dict[str, int]:
-        """Columns with a whole number that float64 rounds, and the first record with one.
-
-        Examples
-        --------
-        >>> TableFile(Path("a.csv"), {"y": pa.chunked_array([["9007199254740992", "9007199254740993"]])}).all_rounded
-        {'y': 1}
-        """
+        """Columns with a whole number that float64 rounds, and the first record with one."""
         found = {column: _first_rounded(cells) for column, cells in self.columns.items()}
         return {column: record for column, record in found.items() if record is not None}
 
@@ -217,7 +211,9 @@ def frame_file(table: Any, path: Path = FRAME) -> TableFile:
     try:
         arrow = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InvalidInputError(f"a DataFrame must hold columns of one type: {error}; convert the column") from error
+        raise InvalidInputError(
+            f"the columns of a DataFrame must each have one type: {error}; convert the column"
+        ) from error
     return _without_unnamed(path, arrow)
 
 

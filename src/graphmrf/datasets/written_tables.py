@@ -55,7 +55,7 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
 
 
 def _format(path: PathLike) -> str:
-    """Return the suffix of a place to write to; of a folder that is there, without one, what stands for folders."""
+    """Return the suffix of a place to write to; of a folder that is there, without one, the marker for a folder."""
     name = Path(path).name.lower()
     suffix = next((suffix for suffix in (*WRITTEN, *GEOGRAPHIC) if name.endswith(suffix)), "")
     return suffix or (_FOLDER if os.path.isdir(path) else "")  # noqa: PTH112 - pathlib's raises for names too long
@@ -100,13 +100,6 @@ def write(
     `frame`: without its index. `path`: see `check_writable`; a folder that is empty, or written by this function, gets
     several files of Parquet of `part_rows` rows: a million are some 50 MB of predictions. `places`: geometries as in
     GeoJSON, one for each row, of a geographic file. `page`: what Parquet stores besides the table, see `read_page`.
-
-    Examples
-    --------
-    >>> import pandas as pd, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
-    'id,rent\n00123,9.5\n'
     """
     suffix = _format(path)
     path = check_writable(path, geographic=places is not None or suffix == _FOLDER)

@@ -23,7 +23,7 @@ _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
 
-def gather(width: int) -> Any:
+def neighbour_sum(width: int) -> Any:
     """Return the intrinsic for blocks of `width` columns.
 
     ``add_rows(indices, start, stop, weights, V, column, out, row)`` sets, for the `width` columns from `column` on,
@@ -132,7 +132,7 @@ def _node(builder: Any, arrays: Any, edge: Any) -> Any:
 def _prefetch(  # noqa: PLR0913, PLR0917 - what `_generate` has
     builder: Any, arrays: Any, edge: Any, place: Any, vector: Any, ahead_by: int = 32, memory_line: int = 64
 ) -> None:
-    """Ask for the columns of the node that the 32nd edge from here points at, of this row or a next one.
+    """Prefetch the columns of the node that the 32nd edge from here points at, of this row or a next one.
 
     With 16 columns these are 4 kB, an eighth of the first cache; on a graph of a million nodes products take half the
     time or less (`benchmarks/smoothing.py`). Memory sends lines of 64 bytes.
@@ -170,10 +170,10 @@ def _size(real: Any) -> int:
     return 8 if isinstance(real, ir.DoubleType) else 4
 
 
-_add_16, _finish_16 = gather(16), finish(16)
-_add_8, _finish_8 = gather(8), finish(8)
-_add_4, _finish_4 = gather(4), finish(4)
-_add_1, _finish_1 = gather(1), finish(1)
+_add_16, _finish_16 = neighbour_sum(16), finish(16)
+_add_8, _finish_8 = neighbour_sum(8), finish(8)
+_add_4, _finish_4 = neighbour_sum(4), finish(4)
+_add_1, _finish_1 = neighbour_sum(1), finish(1)
 
 
 @njit(inline="always")  # part of the kernel that calls it, and cached with it

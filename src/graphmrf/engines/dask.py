@@ -25,9 +25,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.dask_checkpoints import Saving
 from graphmrf.errors import ClusterError, InvalidInputError, MissingExtraError
-from graphmrf.kept import cached_property
 from graphmrf.text import count
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Cluster:
         self._seen = -np.inf, {}
 
     def lost(self) -> ClusterError:
-        """Return the error of a scheduler that is gone."""
+        """Return the error for a lost scheduler."""
         resumed = f"; the same command continues from {self.checkpoint}" if self.checkpoint else ""
         again = resumed or ", and the work with --checkpoint DIR, which saves finished work"
         return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{again}")

@@ -17,11 +17,11 @@ from uuid import uuid4
 
 import numpy as np
 
+from graphmrf.caching import cached_property
 from graphmrf.engines import Engine, build_engine
 from graphmrf.engines.dask import USABLE, Cluster, at_work, column_bytes, limit_threads, read_arrays, with_time_left
 from graphmrf.engines.dask_checkpoints import Store
 from graphmrf.errors import ClusterError, GraphMRFError
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

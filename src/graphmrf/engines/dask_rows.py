@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-# What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room.
+# Exceptions raised when a worker is lost: a cut connection, a cancelled future, a missing actor; or it has no memory.
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
 
 
@@ -437,7 +437,7 @@ class RowsEngine(Engine):
         return all(self._machines.sees_disk(home, folder) for home in set(self.homes()))
 
     def call(self, parts: list[Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
-        """Return what a method of every part returns; give up when a worker is gone or gives no sign of life."""
+        """Return what a method of every part returns; give up when a worker is gone or does not respond."""
         found: list[Any] = self._machines.wait({address for address, _ in parts}, self._called, parts, name, values)
         return found
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from graphmrf.caching import cached_property
 from graphmrf.engines import _kernels
 from graphmrf.engines.protocol import Engine
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import torch
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.protocol import Engine
 from graphmrf.errors import InvalidInputError
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

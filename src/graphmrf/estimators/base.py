@@ -1,4 +1,4 @@
-"""What estimators share: tables in and out, scores, summaries, error bars, sums over groups, and further labels.
+"""Code shared by estimators: tables in and out, scores, summaries, error bars, sums over groups, and further labels.
 
 An estimator of the paper has its options as the fields of a data class, its formula in ``_learn``, which sets
 ``_fitted``, the predictions (n,) of the fit, and its standard deviations in ``model_std_``. One that predicts other
@@ -143,7 +143,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
 
     @of_every_target
     def summary(self) -> str:
-        """Return what was fitted, on what, and with which coefficients, as a table of text."""
+        """Return a text summary of the fit: data, options and coefficients."""
         nodes = getattr(self, "_nodes", None)
         if nodes is None:
             return Summary(f"{type(self).__name__}: not fitted yet")
@@ -311,7 +311,7 @@ class CheckedEstimator(JointEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What the check of the intervals found; nothing where holes are random, or intervals cover."""
+        """Notes from the check of interval coverage; empty if the holes are random or coverage is nominal."""
         check_fitted(self, "interval_check_")
         return self.interval_check_.notes
 
@@ -511,7 +511,7 @@ class PropagatingEstimator(CheckedEstimator):
 
     def _propagate(self, base: Floats, residuals: ResidualField, outcome: Outcome) -> None:
         """Set the predictions: those of a base, plus its residuals, propagated."""
-        self._residuals, self.dof_ = residuals, residuals.freedom
+        self._residuals, self.dof_ = residuals, residuals.dof
         self._fitted = outcome.clamp(base + residuals.propagated)
 
     @property

@@ -34,15 +34,6 @@ class ObservedRegressor(NodeEstimator):
     Observed nodes keep what was counted, as plain numbers do; measurements with a standard error are predicted, too.
 
     `likelihood`: as of `GraphRegressor`. `known`: `exposure`, `trials`, `std` or `weight` (n,) of the nodes, by name.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> ring = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12)
-    >>> cases = np.array([2.0, 2, 1, 3, 2, np.nan, 2, 1, 3, 2, 2, 2])
-    >>> model = ObservedRegressor("poisson", {"exposure": np.full(12, 100.0)}).fit(ring, None, cases)
-    >>> model.predict()[4:7].round()
-    array([2., 2., 2.])
     """
 
     likelihood: str
@@ -136,13 +127,7 @@ class Method:
     automatic: bool = False  # whether ``auto`` tries it
 
     def make(self, *, alpha: Level = "cv", cv: int = 5, random_state: int = 0, transform: str = "identity") -> Any:
-        """Return a new estimator with those of the options that it has.
-
-        Examples
-        --------
-        >>> METHODS["lgc-rp"].make(alpha=0.5, transform="log")
-        ResidualPropagation(alpha=0.5, base=LinearGraphConvolution(alpha=0.5))
-        """
+        """Return a new estimator with those of the options that it has."""
         options = {"alpha": alpha, "cv": cv, "random_state": random_state, "transform": transform}
         estimator = self.estimator(**_known(self.estimator, options))
         return ResidualPropagation(estimator, **_known(ResidualPropagation, options)) if self.residuals else estimator

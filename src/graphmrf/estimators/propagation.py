@@ -21,7 +21,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
-from graphmrf.estimators.linear import Level, LinearGraphConvolution, given_level, given_shrinkage, settle
+from graphmrf.estimators.linear import Level, LinearGraphConvolution, choose_level, given_level, given_shrinkage
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth
@@ -54,7 +54,7 @@ class LabelPropagation(PropagatingEstimator):
     .. math:: y_U = \bar y - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - \bar y)
 
     It is the expectation of a field of precision proportional to :math:`I + \omega N` given its labels, about the
-    labelled mean. (The paper assumes centred data and leaves the mean out; its experiments have it.)
+    labelled mean. (The paper assumes centred data and leaves the mean out; its experiments include it.)
 
     A labelled node keeps its label. A node that no label reaches (another component, an isolated node, or
     ``alpha=0``) gets the mean.
@@ -101,7 +101,7 @@ class LabelPropagation(PropagatingEstimator):
 
     def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:  # noqa: ARG002  (every estimator is fitted alike)
         level = given_level(self.alpha, self.omega)
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             level, self, graph, outcome, lambda folds: search_propagation(graph, outcome.y, folds)
         )
         labels, m = outcome.y[outcome.known], outcome.n_labelled
@@ -156,7 +156,7 @@ class LabelSpreading(NodeEstimator):
     def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
         """Learn the level and smooth the labels; `X` is ignored, `y` (n,) is NaN where it is to be predicted."""
         level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             level, self, graph, outcome, lambda folds: search_spreading(graph, outcome.y, folds)
         )
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
@@ -292,7 +292,7 @@ class ResidualPropagation(PropagatingEstimator):
         read = read_features(X, graph.n_nodes, "LinearGraphConvolution")
         features = whiten(read.X, centred=self.base.fit_intercept is not False, shrinkage=shrinkage)
         del read  # whitened features take as much memory, and the search needs no others
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             None, self, graph, outcome, lambda folds: search_convolution_and_residual(graph, features, outcome.y, folds)
         )
         return self._fit_base(clone(self.base).set_params(alpha=self.alpha_), graph, X, outcome)
@@ -304,7 +304,7 @@ class ResidualPropagation(PropagatingEstimator):
             without_fold = refit_folds(self.base_, graph, X, outcome, folds)
             return search_residual(graph, outcome.y, without_fold, folds)
 
-        self.alpha_, self.cv_results_ = settle(level, self, graph, outcome, search)
+        self.alpha_, self.cv_results_ = choose_level(level, self, graph, outcome, search)
         return residuals
 
     def _fit_crosswise(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
@@ -321,7 +321,7 @@ class ResidualPropagation(PropagatingEstimator):
 
     def _choose_level(self, level: float | None, graph: Graph, outcome: Outcome, left_out: Floats) -> Floats:
         """Choose the level from predictions of labelled nodes without their labels; return the residuals."""
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             level, self, graph, outcome, lambda folds: _search_residual(graph, outcome, left_out, folds)
         )
         return np.asarray(outcome.y[outcome.known] - left_out)

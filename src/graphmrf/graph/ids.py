@@ -58,12 +58,6 @@ def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
 
     Such tables have no index. The column of ids is the one that has most of them, each once, and more than the share
     `mostly`; without one rows are in node order, as those of arrays are.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> as_pandas(pa.table({"size": [3, 4], "town": ["b", "a"]}), pd.Index(["a", "b"])).index.tolist()
-    ['b', 'a']
     """
     pandas = isinstance(table, np.ndarray | pd.DataFrame | pd.Series | pd.Index | list)
     if table is None or pandas or not hasattr(table, "to_pandas"):
@@ -84,7 +78,7 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
 
     Tables of Polars and Arrow become tables of pandas, see `as_pandas`.
 
-    Raises InvalidInputError if the index of the table and the ids of the graph do not match, or might be meant in two
+    Raises InvalidInputError if the index of the table and the ids of the graph do not match, or is ambiguous
     ways.
     """
     table = as_pandas(table, ids)
@@ -104,7 +98,7 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
 
 
 def _checked_length(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
-    """Return what has no index; say of a table of another length which nodes it lacks."""
+    """Return objects without an index; for a table of another length raise an error naming the missing nodes."""
     if ids is not None and isinstance(table, pd.DataFrame | pd.Series):
         if isinstance(table.index, pd.RangeIndex):
             raise InvalidInputError(f"{name} must have one row for each of the {n} nodes, got {len(table)}")
@@ -114,7 +108,7 @@ def _checked_length(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
 
 
 def _refuse_unnamed(ids: pd.Index, n: int, name: str) -> None:
-    """Raise as rows 0, 1, ... that pandas makes up do not say which nodes they are of."""
+    """Raise as a default RangeIndex does not identify nodes."""
     if _same_numbers(ids, n):
         raise InvalidInputError(
             f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has these "
@@ -162,7 +156,7 @@ def _refuse_mismatch(index: pd.Index, ids: pd.Index, name: str) -> None:
     kinds = kinds or _normalisation(missing, unknown)
     remedy = "" if kinds else f"; {_remedy(len(missing), len(unknown), name)}"
     raise InvalidInputError(
-        f"the index of {name} must hold the ids of the graph, got {' and '.join(lacks + extra)}{kinds}{remedy}"
+        f"the index of {name} must contain the ids of the graph, got {' and '.join(lacks + extra)}{kinds}{remedy}"
     )
 
 

@@ -62,11 +62,5 @@ LIMITS = Limits()
 
 
 def part_sizes(total: int, most: int) -> list[int]:
-    """Return the sizes of parts of at most so many, all but the last full.
-
-    Examples
-    --------
-    >>> part_sizes(40, 16)
-    [16, 16, 8]
-    """
+    """Return the sizes of parts of at most so many, all but the last full."""
     return [min(most, total - first) for first in range(0, total, most)]

@@ -64,7 +64,7 @@ class Multigrid:
         return cls(engine, A, tuple(levels), last)
 
     def cycle(self, B: Floats, level: int = 0) -> Floats:
-        """Return nearly the solutions of a level, in float32: relaxed, corrected by the next level, relaxed again."""
+        """Return approximate solutions on a level, in float32: relaxed, corrected by the next level, relaxed again."""
         if level == len(self.levels):
             return np.asarray(self.last.solve(B.astype(np.float64)).astype(np.float32))
         (A, down, up, largest), affine = self.levels[level], self.engine.affine

@@ -79,7 +79,7 @@ class Solution:
     x: Floats  # (n_shifts, n_rows, k): the solutions
     iterations: int  # products with the operator, the most over all columns
     # largest ``norm(b - A x) / norm(b)``: recomputed from x by `solve`; by `solve_rows` taken from the recurrence, or
-    # what rounding leaves where that is more
+    # or the rounding error if that is larger
     residual: float
     converged: bool  # whether `residual` met the tolerance
 
@@ -95,15 +95,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class ShiftedSystems:
-    r"""The systems :math:`(\sigma I - M (I - N) M) x = b` for many shifts.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> systems = ShiftedSystems(Graph.from_edges([0], [1]).engine, np.array([[2.0], [3.0]]))
-    >>> systems.solve(np.array([[3.0], [0.0]]), tolerance=1e-8).x.round(4).tolist()
-    [[[2.0], [1.0]], [[1.125], [0.375]]]
-    """
+    r"""The systems :math:`(\sigma I - M (I - N) M) x = b` for many shifts."""
 
     engine: Engine  # what multiplies by `I - N`
     sigma: Floats  # broadcasts to (n_shifts, k): shifts > 1
@@ -160,7 +152,7 @@ class ShiftedSystems:
         return [_as_slice(block) for block in np.split(order, range(together, order.size, together))]
 
     def together(self, B: Floats, rows: Ints | None) -> int:
-        """Return how many columns are solved together: what the engine has room for, or what the caches of a CPU hold.
+        """Return how many columns are solved together: as many as fit in the engine's memory or the cache of a CPU.
 
         A column takes three Lanczos vectors, its right-hand side, a mask, and windows; two more vectors where it is
         refined.

@@ -49,13 +49,6 @@ def conditional_variance(  # noqa: PLR0913 - the field, and how its variance is 
     Exact up to `limits.dense_variance` unknown nodes, otherwise estimated from `probes` random draws: with the default
     64 the standard deviations derived from it have a root mean square error of 2 to 6 per cent on most graphs and of 9
     at most; single nodes err by up to 29.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> conditional_variance(Graph.from_edges([0, 1], [1, 2]), np.array([True, False, True]), 0.5)
-    array([0. , 0.5, 0. ])
     """
     known, level = check_known(graph, known), float(check_alphas(alpha))
     if level == 0:

@@ -22,11 +22,6 @@ def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> t
 
     `A` (n, q) or (n,), or DataFrame: one row per node; NaN is missing. `n_nodes`: number of nodes of the graph.
     `names`: names of the columns; by default those of the table, or ``a0, a1, ...``.
-
-    Examples
-    --------
-    >>> as_attributes([[1.0, 2.0], [3.0, 4.0]], 2)[1]
-    ('a0', 'a1')
     """
     if names is None and isinstance(A, pd.DataFrame | pd.Series):
         names = [str(c) for c in A.columns] if isinstance(A, pd.DataFrame) else [str(A.name or "a0")]

@@ -249,8 +249,8 @@ def ratio_of_means(remaining: Floats, spread: Floats, controls: Floats) -> tuple
     fit = np.linalg.lstsq(design, both, rcond=None)[0]
     above, below = fit[0]
     noise = (both - design @ fit) @ np.array([1.0, -above / below]) / below
-    freedom = max(1, len(noise) - design.shape[1])
-    return float(1.0 - above / below), float(np.sqrt(noise @ noise / freedom / len(noise)))
+    dof = max(1, len(noise) - design.shape[1])
+    return float(1.0 - above / below), float(np.sqrt(noise @ noise / dof / len(noise)))
 
 
 def _dots(U: Floats, V: Floats) -> Floats:

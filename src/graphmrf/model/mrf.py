@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.files import atomic, check_readable
-from graphmrf.kept import cached_property
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
 from graphmrf.model.conditional import condition, sample_field
 from graphmrf.model.expected_accuracy import estimate_r2, suggest, target_covariance

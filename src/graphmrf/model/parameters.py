@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph.checks import LARGEST
-from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _finite(name: str, values: ArrayLike) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold real numbers ({error})") from None
+        raise InvalidInputError(f"{name} must be numeric ({error})") from None
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{name} must be finite, got {array[~np.isfinite(array)].flat[0]}")
     if array.size and np.abs(array).max() > _LARGEST:

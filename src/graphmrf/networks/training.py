@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 from graphmrf.networks.neighbours import Average
 from graphmrf.selection import training_masks
 

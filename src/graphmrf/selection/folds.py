@@ -5,10 +5,10 @@ overstate the accuracy of predictions in those regions. Here held-out sets are r
 size such that the distances from held-out labels to the nearest label of another fold are distributed like the
 distances from the nodes to predict to their nearest label (Mila and others, 2022; Linnenbrink and others, 2024: kNNDM).
 
-Distances are steps along edges, compared on a logarithmic scale: :math:`\log_2 d`, and for a node that no label
-reaches one doubling more than the largest distance. With F the distribution of held-out labels and G that of nodes to
-predict, the Wasserstein distance is :math:`\int |F - G|`. Regions move F outwards only, so that they can gain no more
-than the excess :math:`\int (F - G)_+`: the part by which nodes to predict lie farther out.
+Distances are steps along edges, compared on a logarithmic scale: :math:`\log_2 d`, and for a node that no label reaches
+one doubling more than the largest distance. With F the distribution of held-out labels and G that of nodes to predict,
+the Wasserstein distance is :math:`\int |F - G|`. Regions can only move F outwards, so they can reduce the distance by
+at most the excess :math:`\int (F - G)_+`: the part by which nodes to predict lie farther out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import t as student
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError, refuses_former_options
-from graphmrf.kept import cached_property
 from graphmrf.text import count
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _match(graph: Graph, known: Bools, n_folds: int, random_state: int) -> Match
 def _nearest(graph: Graph, labelled: Ints, plain: MatchedFolds, rng: np.random.Generator) -> MatchedFolds:
     """Return the folds whose distances are nearest to those wanted, of random ones and of ever smaller regions.
 
-    The first have a region for every fold, the next twice as many, until twice in a row they are no nearer.
+    The first have a region for every fold, the next twice as many, until the distance has not improved twice in a row.
     """
     far, q = _far(plain.distances, plain.target), plain.n_folds
     tried: list[tuple[float, MatchedFolds]] = []

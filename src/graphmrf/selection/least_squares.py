@@ -98,11 +98,11 @@ def fit_from_factor(
     return LeastSquares(coef, constant, int(keep.sum()), _with_intercept(root, R[0, :-1]))
 
 
-def _unexplained(outcome: Floats, projected: Floats, freedom: int) -> float:
+def _unexplained(outcome: Floats, projected: Floats, dof: int) -> float:
     """Return the share of the outcome's variance that is noise; as if one more label were pure noise."""
     total = float(outcome @ outcome)
     left = max(total - float(projected @ projected), 0.0) / total if total > 0 else 0.0
-    return (left * freedom + 1.0) / (max(freedom - projected.size, 0) + 1.0)
+    return (left * dof + 1.0) / (max(dof - projected.size, 0) + 1.0)
 
 
 def fit_least_squares(
