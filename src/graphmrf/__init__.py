@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphmrf.field.features import graph_features
     from graphmrf.graph import Graph
     from graphmrf.model import GaussianMRF
+    from graphmrf.selection import search_time_weight
 
     __version__: str
 
@@ -56,6 +57,7 @@ __all__ = [
     "load",
     "propose_likelihood",
     "read",
+    "search_time_weight",
     "selection",
 ]
 
@@ -72,6 +74,7 @@ _HOMES = {
     "explain": "comparison",
     "graph_features": "field.features",
     "read": "datasets",
+    "search_time_weight": "selection",
 }
 
 

@@ -53,3 +53,40 @@ def test_options_of_time_that_cannot_be_are_refused(folder: Path, options: list[
     result = CliRunner().invoke(app, ["predict", *files, *options])
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(("likelihood", "option"), [("poisson", "--exposure"), ("binomial", "--trials")])
+def test_rows_that_a_file_lacks_have_the_last_exposure_of_their_node(
+    tmp_path: Path, likelihood: str, option: str
+) -> None:
+    rng, n, years = np.random.default_rng(0), 20, range(2018, 2022)
+    long = pd.DataFrame([(f"n{i}", year) for i in range(n) for year in years], columns=["id", "year"])
+    long["people"] = rng.integers(100, 900, len(long))
+    long["cases"] = rng.binomial(long["people"], 0.1 + 0.05 * np.sin(np.arange(len(long)) / 12))
+    pd.DataFrame({"u": [f"n{i}" for i in range(n - 1)], "v": [f"n{i}" for i in range(1, n)]}).to_csv(
+        tmp_path / "edges.csv", index=False
+    )
+    options = ["--time", "year", "-t", "cases", "--likelihood", likelihood, option, "people"]
+    files = [str(tmp_path / name) for name in ("panel.csv", "edges.csv")]
+
+    def predictions(table: pd.DataFrame, *more: str) -> tuple[str, pd.Series]:
+        table.to_csv(tmp_path / "panel.csv", index=False)
+        result = CliRunner().invoke(app, ["predict", *files, *options, *more, "-o", str(tmp_path / "out.csv")])
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split()), pd.read_csv(tmp_path / "out.csv").set_index(["id", "year"])[
+            "prediction"
+        ]
+
+    text, found = predictions(long.drop(index=5), "--horizon", "1")
+    assert "people is the last known one of the node in 21 rows that the file lacks" in text
+    latest = long.loc[long["year"] == 2021].assign(year=2022, cases=np.nan)
+    gap = long.loc[[5]].assign(people=long["people"][4], cases=np.nan)
+    _, written = predictions(pd.concat([long.drop(index=5), gap, latest]))
+    pd.testing.assert_series_equal(found.sort_index(), written.sort_index())
+
+    long.astype({"people": object}).assign(people=lambda t: t["people"].where(t.index != 7)).to_csv(
+        files[0], index=False
+    )
+    result = CliRunner().invoke(app, ["predict", *files, *options, "--horizon", "1"])
+    assert result.exit_code == 2
+    assert "panel.csv, row 9, column people: every node needs a number" in " ".join(result.output.split())

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphmrf import Graph, GraphRegressor, LabelPropagation
+from graphmrf import Graph, GraphRegressor, LabelPropagation, search_time_weight
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Laplacian
 from graphmrf.linalg.spectrum import density_of_states
-from graphmrf.selection import search_time_weight
 
 RNG = np.random.default_rng(3)
 UPPER = np.triu(RNG.uniform(0.5, 2.0, (12, 12)) * (RNG.random((12, 12)) < 0.4), 1)
@@ -54,6 +53,21 @@ def test_isolated_nodes_are_joined_to_themselves_over_time() -> None:
     panel = Graph.from_edges([0], [1], n_nodes=3).over_time([1, 2, 3])
     assert panel.components.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
     np.testing.assert_allclose(panel.eigenpairs[0], np.linalg.eigvalsh(panel.N.toarray()), atol=1e-12)
+
+
+def test_a_panel_with_another_laplacian_is_that_of_its_graph() -> None:
+    kinds: tuple[Laplacian, Laplacian] = ("normalised", "combinatorial")
+    for laplacian, other in (kinds, kinds[::-1]):
+        first, second = (SPACE.with_laplacian(each) for each in (laplacian, other))
+        panel = first.over_time(TIMES, weight=3.0, ring=True).with_ids(range(48))
+        expected = second.over_time(TIMES, weight=3.0, ring=True)
+        found = panel.with_laplacian(other)
+        np.testing.assert_allclose(found.N.toarray(), expected.N.toarray())
+        assert found.product is not None
+        assert found.product.space == second
+        assert found.ids is not None
+        assert found.ids.tolist() == list(range(48))
+        assert panel.with_laplacian(laplacian).product is panel.product
 
 
 def test_panels_go_there_and_back_by_position_or_by_ids() -> None:
@@ -165,6 +179,21 @@ def test_the_weight_of_time_is_that_which_predicts_held_out_labels() -> None:
     assert weak.weight <= 1
     with pytest.raises(InvalidInputError, match="over_time"):
         search_time_weight(space, None, still[:, 0])
+
+
+def test_the_weight_of_time_of_counts_is_that_of_their_log_rates() -> None:
+    panel = Graph.from_edges(np.arange(29), np.arange(1, 30)).over_time(range(8))
+    people = 10.0 ** RNG.uniform(1.0, 5.0, (30, 8))
+    y = RNG.poisson(people * np.exp(np.sin(np.arange(30) / 4))[:, None]).astype(float)
+    y[RNG.random((30, 8)) < 0.4] = np.nan
+    found = search_time_weight(panel, None, y.ravel(), exposure=people.ravel()).product
+    rates = search_time_weight(panel, None, np.log((y + 0.5) / people).ravel()).product
+    assert found is not None
+    assert rates is not None
+    assert found.weight == rates.weight > 1
+    y[2, 1] = -1.0
+    with pytest.raises(InvalidInputError, match=r"got -1 with an exposure of .* at node 17"):
+        search_time_weight(panel, None, y.ravel(), exposure=people.ravel())
 
 
 def test_where_the_last_times_are_missing_the_weight_is_that_which_forecasts_the_past() -> None:

@@ -130,6 +130,17 @@ class AttributedGraph:
             )
         return numbers
 
+    def carried_forward(self, values: Floats) -> Floats:
+        """Return a column in which rows that a long table lacks have the last known value of their node.
+
+        Rows before the first known value have that one.
+        """
+        if self.records is None:
+            return values
+        by_node = pd.DataFrame(values).groupby(self.frame[self.id].to_numpy(), sort=False)
+        last = by_node.ffill().fillna(by_node.bfill())[0].to_numpy()
+        return np.where((self.records < 0) & np.isnan(values), last, values)
+
     def require(self, column: str, *, option: str = "") -> None:
         """Raise InvalidInputError unless the table has this column besides its ids; `option` is the one to change."""
         if column in self.keys:

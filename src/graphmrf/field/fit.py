@@ -16,7 +16,7 @@ from graphmrf.field.learned import BOOSTED_TREES, LEAST_LABELS, tried, with_lear
 from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
-from graphmrf.field.precision import GraphPrecisions
+from graphmrf.field.precision import DENSE_NODES, GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.spectrum import walks_of_five
@@ -38,11 +38,8 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-DENSE_NODES = 3500
-"""Nodes up to which the covariance is dense: the eigenvectors of more take minutes."""
-
 DENSE_NETWORK = 6000
-"""Nodes up to which it is dense where there is no sparse factor."""
+"""Nodes up to which the covariance is dense where there is no sparse factor; elsewhere it is up to `DENSE_NODES`."""
 
 PART = 400
 """Labels on which a search begins when there are many more."""

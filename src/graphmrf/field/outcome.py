@@ -12,12 +12,14 @@ from scipy import sparse
 from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
+from graphmrf.field.attributions import Orders
 from graphmrf.field.features import Design
-from graphmrf.field.fit import DENSE_NODES, REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
+from graphmrf.field.fit import REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
 from graphmrf.field.imputation import impute
 from graphmrf.field.learned import BOOSTED_TREES, with_learned
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
+from graphmrf.field.precision import DENSE_NODES
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
 from graphmrf.field.space import NOISE
 from graphmrf.field.spectrum import FieldSpectrum
@@ -380,6 +382,27 @@ class FieldOutcome:
         others = np.arange(self.y.size, self.y.size + len(table))
         mean, _ = self.reading.moments(AtNodes(posterior, others), self.reading.default)
         return np.asarray(mean.reshape(values.size, -1).mean(axis=1))
+
+    @property
+    def has_learner(self) -> bool:
+        """Whether there are learned effects."""
+        return self.fitted.field.design.learner is not None
+
+    def attributions(self, nodes: Ints, owner: Ints, count: int) -> tuple[Floats, Floats, float]:
+        """Return attributions and standard errors (nodes, g) of features, and the mean of the background.
+
+        On the scale of the link, of transformed numbers on that of the transform; `owner` is the feature of each
+        column, and degrees are the last one. See `attributions`.
+        """
+        alone, n = self.features_alone, self.y.size
+        design = alone.field.design
+        orders = Orders.draw(count, int(owner.max(initial=-1)) + 2, n, self.options.seed)
+        rows = orders.rows(design, owner, nodes)
+        posterior = _over_designs(alone, [design.above(rows)])
+        others = np.arange(n, n + len(rows.own))
+        values = posterior.weights @ np.array([each.mean(others) for each in posterior.members])
+        found, error, mean = orders.averaged(self.reading.unit * values)
+        return found, error, self.reading.origin + mean
 
     @cached_property
     def features_alone(self) -> FittedField:

@@ -62,11 +62,14 @@ class Graph(RefusesFormerNames):
     ids : sequence of length n, optional
         A name for every node, in node order, stored as the pandas index `ids`; by default None, or the index of `W`
         when it is a DataFrame with the same index and columns.
+    laplacian : {"normalised", "combinatorial"}
+        Which `N`, see `with_laplacian`.
 
     Raises
     ------
     InvalidInputError
-        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine.
+        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine
+        or Laplacian.
 
     Examples
     --------
@@ -86,8 +89,17 @@ class Graph(RefusesFormerNames):
     laplacian: Laplacian = "normalised"
     product: TimeProduct | None = None
 
-    def __init__(self, W: Any, *, symmetrize: bool = False, engine: Any = "auto", ids: Any = None) -> None:
+    def __init__(
+        self,
+        W: Any,
+        *,
+        symmetrize: bool = False,
+        engine: Any = "auto",
+        ids: Any = None,
+        laplacian: Laplacian = "normalised",
+    ) -> None:
         object.__setattr__(self, "engine_name", check_engine(engine))
+        object.__setattr__(self, "laplacian", _check_laplacian(laplacian))
         if ids is None:
             ids = containers.matrix_ids(W)
         self._store(*checks.symmetric_matrix(W, symmetrize=symmetrize), ids)
@@ -543,7 +555,8 @@ class Graph(RefusesFormerNames):
         `GaussianMRF` runs on it. Constants are then perfectly smooth, a propagated value is an average of the labels
         around it, and as :math:`\alpha \to 1` the field is an intrinsic CAR. Precisions :math:`I + \omega N` are
         :math:`I + \tau (D - W)` with :math:`\tau = \omega / d_{\max}`: where one node has many more edges than all
-        others, they need larger levels for the same smoothness.
+        others, they need larger levels for the same smoothness. A panel is made again from its graph: the weights of
+        its steps in time are in proportion to the masses `M`.
 
         Parameters
         ----------
@@ -557,16 +570,19 @@ class Graph(RefusesFormerNames):
                [-0.5,  1. , -0.5],
                [ 0. , -0.5,  0.5]])
         """
-        if laplacian not in get_args(Laplacian):
-            raise InvalidInputError(f"laplacian must be one of {get_args(Laplacian)}, got {laplacian!r}")
-        if self.is_remote and laplacian != self.laplacian:
+        if _check_laplacian(laplacian) != self.laplacian and self.is_remote:
             raise InvalidInputError(
                 "the combinatorial Laplacian needs the edges on this machine, and those of this graph are with the "
                 "workers of a cluster; read the whole graph here, or use the normalised Laplacian"
             )
+        if self.product is not None and laplacian != self.laplacian:
+            given = self.product
+            space: Graph = given.space.with_laplacian(laplacian)
+            panel = space.over_time(given.times, weight=given.weight, ring=given.ring)
+            return panel.with_ids(self.ids).to(self.engine_name)
         stored = {field.name: getattr(self, field.name) for field in fields(self)}
         graph = object.__new__(type(self))
-        graph.__dict__.update(stored | {"laplacian": laplacian, "product": None})
+        graph.__dict__.update(stored | {"laplacian": laplacian})
         return graph
 
     def over_time(self, times: Any, *, weight: float = 1.0, ring: bool = False) -> Graph:
@@ -576,7 +592,7 @@ class Graph(RefusesFormerNames):
         the `t`-th of `T` times has position ``i * T + t``: an array (n, T) of values becomes an outcome by
         ``values.ravel()``, and predictions become such an array by ``predictions.reshape(-1, T)``. Where the graph has
         ids, those of the result are pairs of id and time, and tables with such an index are matched.
-        `selection.search_time_weight` finds the weight from labels.
+        `search_time_weight` finds the weight from labels.
 
         Parameters
         ----------
@@ -686,6 +702,12 @@ class Graph(RefusesFormerNames):
         shape = (self.n_nodes, self.n_nodes)
         matrix: sparse.csr_array = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)
         return matrix
+
+
+def _check_laplacian(laplacian: Laplacian) -> Laplacian:
+    if laplacian not in get_args(Laplacian):
+        raise InvalidInputError(f"laplacian must be one of {get_args(Laplacian)}, got {laplacian!r}")
+    return laplacian
 
 
 def _chosen_rows(rows: tuple[Any, ...], first: int, _: None, nodes: Ints) -> tuple[None, tuple[Ints, Ints, Floats]]:

@@ -57,6 +57,17 @@ class Ordering:
             return dissection
         return min(dissection, _measured(A, _minimum_degree(A)), key=lambda ordering: ordering.flops)
 
+    def by_groups(self, pattern: SparseMatrix, size: int) -> Ordering:
+        """Return the order of a pattern whose rows are groups of so many, one group after the other as here.
+
+        Examples
+        --------
+        >>> pair, four = sp.csc_array(np.ones((2, 2))), sp.csc_array(np.ones((4, 4)))
+        >>> Ordering.of(pair).by_groups(four, 2).fill
+        10
+        """
+        return _measured(_symmetric_pattern(pattern), (self.permutation[:, None] * size + np.arange(size)).ravel())
+
 
 @dataclass(frozen=True, eq=False)
 class Symbolic:

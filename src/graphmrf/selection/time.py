@@ -30,8 +30,15 @@ _TOLERANCE = 1e-3
 """Relative residual of the solves, far below the noise of an error that is compared."""
 
 
-def search_time_weight(
-    panel: Graph, X: Any, y: Any, *, weights: Sequence[float] = TIME_WEIGHTS, cv: int = 5, random_state: int = 0
+def search_time_weight(  # noqa: PLR0913 - one parameter for each option
+    panel: Graph,
+    X: Any,
+    y: Any,
+    *,
+    exposure: Any = None,
+    weights: Sequence[float] = TIME_WEIGHTS,
+    cv: int = 5,
+    random_state: int = 0,
 ) -> Graph:
     """Return a panel with the weight of its steps in time that predicts held-out labels best.
 
@@ -45,7 +52,9 @@ def search_time_weight(
     X : array of shape (n, p), or None
         Features; missing ones count as the mean of their column.
     y : array of shape (n,)
-        Outcomes, NaN where they are to be predicted.
+        Outcomes, NaN where they are to be predicted, in the order of the nodes of the panel.
+    exposure : array of shape (n,), optional
+        That of outcomes that are counts: those compared are the logarithms of the rates ``(y + 0.5) / exposure``.
     weights : sequence of floats > 0
         Weights to try.
     cv, random_state : int
@@ -63,7 +72,7 @@ def search_time_weight(
     """
     if panel.product is None:
         raise InvalidInputError("a weight of time needs a panel, got a graph without times; use graph.over_time(times)")
-    product, y = panel.product, np.asarray(y, dtype=np.float64)
+    product, y = panel.product, _numbers(y, exposure)
     labelled = np.flatnonzero(~np.isnan(y))
     folds, importance = _held_out(panel, ~np.isnan(y), cv, random_state)
     times = np.tile(product.walk, (product.space.n_nodes, 1))
@@ -74,6 +83,23 @@ def search_time_weight(
     errors = [min(_errors(graph, y, base, (folds, importance))) for graph in tried]
     best = int(np.argmin(errors))
     return tried[best].with_ids(panel.ids)
+
+
+def _numbers(y: Any, exposure: Any) -> Floats:
+    """Return outcomes as they are compared: counts as log rates."""
+    values = np.asarray(y, dtype=np.float64)
+    if exposure is None:
+        return values
+    people = np.asarray(exposure, dtype=np.float64)
+    wrong = ~np.isnan(values) & ~((values >= 0) & (people > 0))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InvalidInputError(
+            "counts must be at least 0 and their exposure above 0, got "
+            f"{values[at]:g} with an exposure of {people[at]:g} at node {at}; leave out exposure for other outcomes"
+        )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(np.isnan(values), np.nan, np.log((values + 0.5) / people))
 
 
 def _held_out(panel: Graph, known: Bools, cv: int, random_state: int) -> tuple[Ints, Floats]:
