@@ -191,7 +191,7 @@ class FieldPrecision(Protocol):
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, shape (n,)."""
 
-    def change(self, moved: Precision) -> float:
+    def change(self, moved: FieldPrecision) -> float:
         """Return how much larger the log determinant of a nearby precision of the same kind is, to first order."""
 
     def half(self, B: Floats) -> Floats:
@@ -415,7 +415,7 @@ class FactoredPrecision:
             return np.asarray(self._inverse.diagonal())
         return np.asarray((self.P @ self._inverse).multiply(self.P).sum(axis=1)).ravel()
 
-    def change(self, moved: Precision) -> float:
+    def change(self, moved: FieldPrecision) -> float:
         r"""Return :math:`\mathrm{tr}\,Q^{-1} dQ`, without a factor of the other precision."""
         assert isinstance(moved, FactoredPrecision)
         entries = self.precisions.change(self, moved)
@@ -479,7 +479,7 @@ class SpectralPrecision:
         by_time = np.einsum("itk,ik->it", self.panel.blocks[1] ** 2, self._variances)
         return np.asarray(self.panel.space.eigenpairs[1] ** 2 @ by_time).ravel()
 
-    def change(self, moved: Precision) -> float:
+    def change(self, moved: FieldPrecision) -> float:
         """Return the sum of the relative changes of all eigenvalues of the precision of `x`."""
         assert isinstance(moved, SpectralPrecision)
         found = self.shape.change(moved.shape)
@@ -534,7 +534,7 @@ class IteratedPrecision:
             return self.variances(self.kappa2)
         return np.asarray(self.A.inverse_diagonal() / self.kappa2)
 
-    def change(self, moved: Precision) -> float:
+    def change(self, moved: FieldPrecision) -> float:
         """Return the difference of the log determinants, which have the same probes."""
         return moved.log_determinant - self.log_determinant
 
