@@ -33,7 +33,7 @@ class FetchError(GraphMRFError, OSError):
 
 
 class ClusterError(GraphMRFError, RuntimeError):
-    """A cluster cannot be reached, does not fit the work, or lost too much of it; the message gives the remedy."""
+    """A cluster cannot be reached, is too small for the work, or lost too many workers."""
 
 
 class RenamedError(GraphMRFError, ImportError):

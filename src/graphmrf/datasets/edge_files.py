@@ -228,7 +228,7 @@ def end_columns(
 ) -> tuple[TableFile, tuple[str, str], tuple[str, ...]]:
     """Return the edge file, its two columns of ends, and a note if they were guessed.
 
-    They are the options, else well-known names, else the only two columns, or the two that hold ids of nodes. A file
+    They are the options, else well-known names, else the only two columns, or the two that contain ids of nodes. A file
     whose first line is an edge rather than names gets names.
     """
     if asked.source is not None and asked.dest is not None:
@@ -281,7 +281,7 @@ def _headed(file: TableFile) -> TableFile:
 
 
 def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[str]:
-    """Return the columns of a node file that hold all ends of the edges and no id twice."""
+    """Return the columns of a node file that contain all ends of the edges and no id twice."""
     given = None if asked.source is None or asked.dest is None else (asked.source, asked.dest)
     ends: tuple[str, ...] = given or named_ends(file) or tuple(file.columns)
     if len(ends) > 2 and asked.source is None and asked.dest is None:

@@ -79,7 +79,7 @@ def read_shapes(
 
 
 def _id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the id column of a table without edges, whose ids decide elsewhere, and a note if it was guessed.
+    """Return the id column of a table without edges, and a note if it was guessed; with edges their ids decide.
 
     Where names, or the cells of a first column, repeat, it is the first column without repeats that is named like a
     code, such as `fips`.

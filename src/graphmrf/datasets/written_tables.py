@@ -37,7 +37,7 @@ PAGE = b"graphmrf.page"
 
 
 def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
-    """Return the path of a table to write later, after making sure that it can be; with places only a geographic one.
+    """Check that a table can be written to a path, and return the path; with places only a geographic one.
 
     Raises InvalidInputError: an unknown suffix, a missing extra, a directory in its place, or a folder that is missing
     or cannot be written.
@@ -62,7 +62,7 @@ def _format(path: PathLike) -> str:
 
 
 def _check_folder(folder: Path) -> Path:
-    """Return a folder for the parts of a table, after making sure that it is empty but for parts we wrote."""
+    """Check that a folder for the parts of a table contains nothing but such parts, and return it."""
     stray = next((file for file in sorted(folder.iterdir()) if not _is_own_part(file)), None)
     if stray is not None:
         raise InvalidInputError(
@@ -116,7 +116,7 @@ def write(
 
 
 def _write_parts(frame: pd.DataFrame, folder: Path, part_rows: int) -> Path:
-    """Write a table as files of so many rows each; those of an earlier table are removed."""
+    """Write a table as files with a number of rows each; files of an earlier table are removed."""
     firsts = range(0, max(len(frame), 1), part_rows)
     names = [_PART_NAME.format(k) for k in range(len(firsts))]
     for name, first in zip(names, firsts, strict=True):

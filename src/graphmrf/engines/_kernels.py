@@ -246,7 +246,7 @@ def subtract(out: Any, coefficient: Any, V: Any, degrees: Any, chunks: Any) -> A
 
 @Kernel
 def store(V: Any, rows: Any, roots: Any, window: Any, slot: Any, chunks: Any) -> None:
-    """Set ``window[c, slot, r] = V[rows[r], c] * roots[rows[r]]``; an empty `rows` stands for all of them."""
+    """Set ``window[c, slot, r] = V[rows[r], c] * roots[rows[r]]``; an empty `rows` means all rows."""
     for t in prange(len(chunks) - 1):
         for r in range(chunks[t], chunks[t + 1]):
             i = rows[r] if len(rows) else r
@@ -306,7 +306,8 @@ def _add(total: Any, factors: Any, vectors: Any) -> None:
             _add_four(total, factors[slot : slot + 4], vectors[slot : slot + 4])
     for slot in range(wide, factors.size):
         if factors[slot] != 0.0:
-            _add_one(total, factors[slot], vectors[slot])
+            for r in range(total.size):
+                total[r] += factors[slot] * vectors[slot][r]
 
 
 @njit(inline="always")
@@ -316,12 +317,6 @@ def _add_four(total: Any, factors: Any, vectors: Any) -> None:
     p, q, s, t = factors[0], factors[1], factors[2], factors[3]  # in registers: arrays might overlap with `total`
     for r in range(total.size):
         total[r] += p * a[r] + q * b[r] + s * c[r] + t * d[r]
-
-
-@njit(inline="always")
-def _add_one(total: Any, factor: Any, vector: Any) -> None:
-    for r in range(total.size):
-        total[r] += factor * vector[r]
 
 
 @njit(inline="always")
@@ -372,7 +367,7 @@ def _edge_word(key: Any, low: Any, high: Any) -> Any:
 
 
 @Kernel
-def edge_sums(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
+def sum_edges(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
     """Set row r of `out`, of node ``first + r``, to what `graphmrf.engines.probes.edge_sums` returns."""
     indptr, indices, roots = rows
     for t in prange(len(chunks) - 1):

@@ -126,7 +126,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         return self._again(graph, X, self._nodes.y_in(graph, X), search)
 
     def _again(self, graph: Graph, X: Any, y: Any, search: Search, **known: Any) -> Self:
-        """Return the estimator fitted again, with answers as before."""
+        """Refit the estimator; answers keep their format."""
         if search not in ("near", "anew"):
             raise InvalidInputError(f"search must be 'near' or 'anew', got {search!r}")
         before = self._nodes
@@ -222,8 +222,8 @@ class JointEstimator(NodeEstimator):
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
-        Labelled nodes count with their label, but for measurements with an error. Of counts and shares it is the sum of
-        cases or successes, given the exposure or trials of every node.
+        Labelled nodes count with their label, except for measurements with an error. Of counts and shares it is the sum
+        of cases or successes, given the exposure or trials of every node.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class CheckedEstimator(JointEstimator):
             Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
             By default those of the fit. Propagation predicts the graph of its labels only.
         return_std : bool, default False
-            Also return the standard deviation of outcome less prediction, 0 where labels are kept. It includes the
+            Also return the standard deviation of outcome less prediction, 0 where labels are returned. It includes the
             uncertainty of the coefficients and of the noise scale (see `ResidualField` and `student_std`), and the
             widening by held-out labels (see `out_of_fold`).
 
@@ -384,7 +384,7 @@ class CheckedEstimator(JointEstimator):
     def predict_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the ends of an interval for the outcome of every node, by Student's distribution.
 
-        Where labels are kept it has width 0.
+        Where labels are returned it has width 0.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ class CheckedEstimator(JointEstimator):
 
     @refuses_former_options
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> Floats:
-        """Return joint draws of the outcome of all nodes, shape (n_samples, n); where labels are kept, with them.
+        """Return joint draws of the outcome of all nodes, shape (n_samples, n), with labels where `predict` has them.
 
         All nodes share the errors of the coefficients. When y was a Series the answer is a DataFrame with a column for
         every node.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-_ROUNDING = 1e-6  # degrees of freedom that are none but for rounding
+_ROUNDING = 1e-6  # degrees of freedom that count as 0: rounding
 
 
 def as_omega(alpha: float) -> float:

@@ -132,7 +132,7 @@ class Labels:
 
 
 def check_graph(graph: object) -> Graph:
-    """Return the graph, also one of SciPy, NetworkX or igraph, or say how to make one."""
+    """Return the graph, converted from SciPy, NetworkX or igraph; raise an error that names the constructors."""
     return Graph.wrap(graph)
 
 

@@ -174,7 +174,7 @@ class LinearGraphConvolution(FeatureEstimator):
         The rank of the smoothed features, and one for the intercept.
     directions_ : array of shape (n, k)
         Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
-        where labels are so many that error bars need none, see `certain`.
+        where there are enough labels for error bars without it, see `certain`.
     dof_, scale_, cv_results_ : see `LabelPropagation`
         Degrees of freedom, noise scale from the residuals, and the search of the level.
 
@@ -430,7 +430,7 @@ def _is_number(value: object) -> bool:
 
 
 def choose_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smoothed: Callable[[Any], Floats]) -> bool:
-    """Return whether to fit an intercept: as the user says, or with "auto" as the labels support.
+    """Return whether to fit an intercept: as given, or for "auto" if the labels support one.
 
     For "auto" the estimator is first fitted with an intercept, and the smoothing level of its residuals is chosen
     by cross-validation. The intercept stays if it is more than 3 standard errors from zero at that level and, if the

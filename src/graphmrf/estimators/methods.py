@@ -63,7 +63,7 @@ class ObservedRegressor(NodeEstimator):
 
     @answers_tables
     def predict(self, graph: None = None, X: None = None, *, return_std: bool = False) -> Any:
-        """Return the observation of every node and its standard deviation, 0 where it is kept.
+        """Return the observation of every node and its standard deviation, 0 where the observation is returned.
 
         Of counts the median of the rate times the exposure, and half the width of its central 68 %, as in
         `GraphRegressor.predict`; of successes their mean, and of measurements the value that is measured.
@@ -74,7 +74,7 @@ class ObservedRegressor(NodeEstimator):
         return (mean, std) if return_std else mean
 
     def predict_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Return the ends of intervals; of width 0 where observations are kept."""
+        """Return the ends of intervals; of width 0 where observations are returned."""
         check_fitted(self, "regressor_")
         low, high = self.regressor_.predict_interval(level, of=self._of)
         return self._clamped(low), self._clamped(high)

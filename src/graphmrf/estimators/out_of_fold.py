@@ -43,7 +43,7 @@ _ENOUGH = 36  # labels in a group of distances: a coverage of 90 % then has a st
 
 
 class NodeRegressor(Protocol):
-    """A predictor that knows the graph and that residuals can be propagated on top of.
+    """A predictor that uses the graph and whose residuals can be propagated.
 
     One that is linear in the labels may give ``directions_``, columns (n, k) that span its fit and are orthonormal over
     the labelled nodes (see `LeastSquares.directions`), from which the uncertainty of its coefficients follows.

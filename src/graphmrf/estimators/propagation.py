@@ -1,4 +1,4 @@
-"""Propagation along the edges: of labels, held fixed or not, and of the residuals of a base predictor."""
+"""Propagation along the edges of labels, fixed or not, and of the residuals of a base predictor."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class LabelSpreading(NodeEstimator):
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept."""
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, at the same level."""
         check_fitted(self, "_fitted")
         outcome = read_outcome(y, graph.n_nodes)
         return np.asarray(search_spreading(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
@@ -213,8 +213,8 @@ class ResidualPropagation(PropagatingEstimator):
         A predictor of graphmrf that does not itself return the labels, or a regressor with methods ``fit(X, y)`` and
         ``predict(X)``, such as those of scikit-learn. It is cloned.
     predictions : array or Series of shape (n,), optional
-        In place of a base, existing predictions of all nodes, say by a network. Those at labelled nodes must be out of
-        fold, or there is no residual to propagate.
+        In place of a base, existing predictions of all nodes, such as those of a network. Those at labelled nodes must
+        be out of fold, or there is no residual to propagate.
     alpha, omega, cv, random_state : see `LabelPropagation`
         Level of the propagation, on one of two scales, or how it is chosen.
 
@@ -245,13 +245,15 @@ class ResidualPropagation(PropagatingEstimator):
     random_state: int = 0
 
     def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:
-        level, known = given_level(self.alpha, self.omega), outcome.known
+        base, level, known = self.base, given_level(self.alpha, self.omega), outcome.known
         self._check_base()
         if self.predictions is not None:
-            residuals = self._take_predictions(level, graph, outcome)
-        elif level is None and _chooses_level(self.base):
+            self.base_: Any = None
+            self._base_values = read_predictions(graph, self.predictions)
+            residuals = self._choose_level(level, graph, outcome, self._base_values[known])
+        elif level is None and isinstance(base, LinearGraphConvolution) and given_level(base.alpha, base.omega) is None:
             residuals = self._fit_jointly(graph, X, outcome)
-        elif knows_graph(self.base):
+        elif knows_graph(base):
             residuals = self._fit_in_turn(level, graph, X, outcome)
         else:
             residuals = self._fit_crosswise(level, graph, X, outcome)
@@ -315,15 +317,13 @@ class ResidualPropagation(PropagatingEstimator):
         self._base_values = np.asarray(np.ravel(self.base_.predict(X)), dtype=np.float64)
         return self._choose_level(level, graph, outcome, left_out)
 
-    def _take_predictions(self, level: float | None, graph: Graph, outcome: Outcome) -> Floats:
-        self.base_, self._base_values = None, read_predictions(graph, self.predictions)
-        return self._choose_level(level, graph, outcome, self._base_values[outcome.known])
-
     def _choose_level(self, level: float | None, graph: Graph, outcome: Outcome, left_out: Floats) -> Floats:
         """Choose the level from predictions of labelled nodes without their labels; return the residuals."""
-        self.alpha_, self.cv_results_ = choose_level(
-            level, self, graph, outcome, lambda folds: _search_residual(graph, outcome, left_out, folds)
-        )
+
+        def search(folds: Ints) -> AlphaSearch:
+            return search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
+
+        self.alpha_, self.cv_results_ = choose_level(level, self, graph, outcome, search)
         return np.asarray(outcome.y[outcome.known] - left_out)
 
     def _check_base(self) -> None:
@@ -335,11 +335,6 @@ class ResidualPropagation(PropagatingEstimator):
             raise InvalidInputError(
                 f"base must leave residuals at the labelled nodes, got {name}, which returns labels; use {name} alone"
             )
-
-
-def _chooses_level(base: Any) -> bool:
-    """Whether the base is a convolution that leaves its level to cross-validation."""
-    return isinstance(base, LinearGraphConvolution) and given_level(base.alpha, base.omega) is None
 
 
 def knows_graph(base: Any) -> TypeGuard[NodeRegressor]:
@@ -370,7 +365,8 @@ def read_predictions(graph: Graph, predictions: Any) -> Floats:
 
 def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
     """Return the features for a scikit-learn regressor, which checks their values itself."""
-    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or _classifies(base):
+    classifies = is_classifier(base) if isinstance(base, BaseEstimator) else hasattr(base, "predict_proba")
+    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or classifies:
         raise InvalidInputError(
             f"base must be a regressor of graphmrf or scikit-learn, got {base!r}; pass an instance, such as "
             "LinearGraphConvolution()"
@@ -385,16 +381,8 @@ def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
     return X
 
 
-def _classifies(base: Any) -> bool:
-    return is_classifier(base) if isinstance(base, BaseEstimator) else hasattr(base, "predict_proba")
-
-
 def _rows(X: Any, rows: Bools) -> Any:
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-
-
-def _search_residual(graph: Graph, outcome: Outcome, left_out: Floats, folds: Ints) -> AlphaSearch:
-    return search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
 
 
 def _for_all_folds(left_out: Floats, folds: Ints) -> Floats:

@@ -292,12 +292,9 @@ def _state(value: Any) -> dict[str, Any]:
         raise InvalidInputError(
             "a model is saved with its graph, but its edges are on the workers of a cluster; save the predictions"
         )
-    cached = {name for base in type(value).__mro__ for name, each in vars(base).items() if _is_cached(each)}
+    members = (member for base in type(value).__mro__ for member in vars(base).items())
+    cached = {name for name, each in members if isinstance(each, cached_property)}
     state = {name: each for name, each in (value.__getstate__() or {}).items() if name not in cached}
     if isinstance(value, Graph) and not isinstance(value.engine_name, str):
         state["engine_name"] = "auto"
     return state
-
-
-def _is_cached(attribute: Any) -> bool:
-    return isinstance(attribute, cached_property)

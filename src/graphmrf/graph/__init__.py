@@ -45,7 +45,7 @@ class Graph(RefusesFormerNames):
     with an empty row for an isolated node in both, so that no edges means no smoothing.
     Self loops are dropped. `notes` lists what was changed; all arrays are read-only.
 
-    A graph that knows the `ids` of its nodes matches them with the index of the tables of pandas it is used with, so
+    A graph with the `ids` of its nodes matches them with the index of the tables of pandas it is used with, so
     that the order of their rows does not matter; see `align`.
 
     Parameters
@@ -68,8 +68,8 @@ class Graph(RefusesFormerNames):
     Raises
     ------
     InvalidInputError
-        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine
-        or Laplacian.
+        If `W` is not square, not symmetric, or contains NaN, infinite or negative weights; or if there is no such
+        engine or Laplacian.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class Graph(RefusesFormerNames):
         G : networkx.Graph or networkx.MultiGraph
             The weights of parallel edges add up.
         weight : str or None
-            Edge attribute that holds the weight; an edge without it has weight 1. None ignores weights.
+            Edge attribute with the weight; an edge without it has weight 1. None ignores weights.
 
         Examples
         --------
@@ -319,7 +319,7 @@ class Graph(RefusesFormerNames):
         data : torch_geometric.data.Data
             Its `edge_index` and `num_nodes` are used; an edge listed again counts once, or adds up if weighted.
         weight : str or None
-            Attribute that holds one weight per column of `edge_index`. "auto" takes `edge_weight` if there is one,
+            Attribute with one weight per column of `edge_index`. "auto" takes `edge_weight` if there is one,
             otherwise `edge_attr` if it has one number per edge. None ignores weights.
         symmetrize : bool, default False
             Accept directed edges, as `Graph` does.
@@ -475,7 +475,7 @@ class Graph(RefusesFormerNames):
 
     @cached_property
     def loops(self) -> Floats:
-        """Diagonal of :math:`I - N`, shape (n,): 1 at isolated nodes, elsewhere 0 unless `N` is combinatorial."""
+        """Diagonal of :math:`I - N`, shape (n,): 1 at isolated nodes, 0 at others unless `N` is combinatorial."""
         return _read_only(1.0 - self.degrees / self.mass)
 
     @cached_property

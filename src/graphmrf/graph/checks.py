@@ -181,7 +181,7 @@ def _edge_weights(weight: ArrayLike, u: Ints, v: Ints) -> Floats:
 
 
 def _dropped(n: int, noun: str, which: str = "") -> tuple[str, ...]:
-    """Return a note on so many things that were dropped; none for 0."""
+    """Return a note on a number of things that were dropped; none for 0."""
     return (f"dropped {count(n, noun)}{which}",) if n else ()
 
 

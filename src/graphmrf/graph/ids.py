@@ -42,7 +42,8 @@ def numbered(u: Any, v: Any, ids: Any) -> tuple[Any, Any, pd.Index | None]:
     in order of appearance, those of `u` first.
     """
     u, v = _ends(u), _ends(v)
-    if ids is None and all(_positional(end) for end in (u, v)):
+    # node numbers, or invalid as names, which `checks.edge_matrix` reports
+    if ids is None and all(end.size == 0 or end.dtype.kind in "iufbc" or end.ndim != 1 for end in (u, v)):
         return u, v, None
     if ids is None:
         ids = pd.unique(pd.concat([pd.Series(u, dtype=object), pd.Series(v, dtype=object)], ignore_index=True))
@@ -74,7 +75,7 @@ def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
 
 
 def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
-    """Return a Series or DataFrame with its rows in node order; anything else goes by position, unchanged.
+    """Return a Series or DataFrame with its rows in node order; anything else is read by position, unchanged.
 
     Tables of Polars and Arrow become tables of pandas, see `as_pandas`.
 
@@ -129,7 +130,7 @@ def _refuse_repeats(index: pd.Index, name: str) -> None:
 
 
 def _same_numbers(index: pd.Index, n: int) -> bool:
-    """Whether an index holds the numbers 0 to n - 1, in another order."""
+    """Whether an index contains the numbers 0 to n - 1 in another order."""
     return index.dtype.kind in "iu" and not index.equals(pd.RangeIndex(n)) and set(index) == set(range(n))
 
 
@@ -179,11 +180,6 @@ def _remedy(missing: int, unknown: int, name: str) -> str:
     if not unknown:
         return f"pass {name}.reindex(graph.ids) to leave these nodes unknown"
     return f"set the index to the ids, {name}.index = graph.ids if rows are in node order"
-
-
-def _positional(end: Any) -> bool:
-    """Whether ends are node numbers, or invalid as names, which `checks.edge_matrix` reports."""
-    return end.size == 0 or end.dtype.kind in "iufbc" or end.ndim != 1
 
 
 def _ends(values: Any) -> Any:

@@ -58,7 +58,7 @@ class Ordering:
         return min(dissection, _measured(A, _minimum_degree(A)), key=lambda ordering: ordering.flops)
 
     def by_groups(self, pattern: SparseMatrix, size: int) -> Ordering:
-        """Return the order of a pattern whose rows are groups of so many, one group after the other as here.
+        """Return the order of a pattern whose rows are groups of equal size, one group after the other as here.
 
         Examples
         --------
@@ -190,7 +190,7 @@ def _permuted(A: SparseMatrix, permutation: Ints) -> sp.csc_array[Any]:
 
 
 def _measured(A: sp.csc_array[Any], permutation: Ints) -> Ordering:
-    """Postorder a permutation, which leaves the fill as it is but brings supernodes together, and count the fill."""
+    """Postorder a permutation, which makes supernodes contiguous at the same fill, and count the fill."""
     permuted = _permuted(A, permutation)
     permutation = permutation[_postorder(_elimination_tree(permuted.indptr, permuted.indices))]
     permuted = _permuted(A, permutation)
@@ -533,7 +533,7 @@ def _search(indptr: Any, indices: Any, order: Any, part: Any, level: Any, low: A
 
 @njit(cache=True, nogil=True)
 def _levels(indptr: Any, indices: Any, nodes: Any, part: Any, level: Any, root: Any) -> Any:
-    """Put the nodes of a part that a root reaches first, in breadth-first order; return their number."""
+    """Move the nodes of a part that a root reaches to its front, in breadth-first order; return their number."""
     level[nodes] = -1
     queue = np.empty(len(nodes), np.int64)
     queue[0], level[root] = root, 0

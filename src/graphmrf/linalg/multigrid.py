@@ -184,7 +184,7 @@ def prefers_multigrid(systems: ShiftedSystems, B: Floats, tolerance: float) -> b
         return False
     if (sigma != sigma.flat[0]).any() or (allowed is not None and (allowed != allowed[:, :1]).any()):
         return False
-    # set-up and a cycle cost about as much as so many products of one column, and of every column
+    # number of products that cost as much per column as set-up and a cycle
     cost = limits.multigrid_setup / B.shape[1] + limits.multigrid_products
     if iteration_bound(sigma, tolerance) < cost:
         return False

@@ -30,7 +30,7 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[tuple[Block, 
     .. math:: S v_j = b_{j-1} v_{j-1} + a_j v_j + b_j v_{j+1}
 
     Yields vector, scale, a, b: the unit vectors :math:`v_j` are ``vector * scale``, and the block `vector` is
-    overwritten two steps later, as is `start`. A column whose Krylov space is exhausted goes on with zero vectors.
+    overwritten two steps later, as is `start`. A column whose Krylov space is exhausted continues with zero vectors.
     """
     current, previous, spare = start, start, engine.like(start)
     b = np.sqrt(squares(engine, start))
@@ -57,7 +57,7 @@ def inverse(values: Floats) -> Floats:
 def jacobi_eigen(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues and eigenvectors of a Jacobi matrix with diagonal `a` and off-diagonal `b`.
 
-    The quick method of LAPACK fails on clusters of equal eigenvalues in some versions of OpenBLAS; the slow one cannot.
+    The fast method of LAPACK fails on clusters of equal eigenvalues in some versions of OpenBLAS; the slow one cannot.
     """
     try:
         values, vectors = eigh_tridiagonal(a, b)
@@ -241,7 +241,7 @@ class _Shifts:
 
     Lanczos vectors are collected in a window; only when it is full do they enter
     x = sum_j (z_j / d_j) p_j and p_j = v_j + (b_{j-1} / d_{j-1}) p_{j-1}, as two small matrix products per column.
-    `onto_x` and `onto_p` hold the coefficients of the collected vectors and, last, of the p before the window.
+    `onto_x` and `onto_p` are the coefficients of the collected vectors and, last, of the p before the window.
     """
 
     def __init__(

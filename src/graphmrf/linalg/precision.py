@@ -99,7 +99,7 @@ class NodePrecision:
         return forms[: B.shape[1]], float(np.log(self._scale).sum() + len(Z) * logs[B.shape[1] :].mean())
 
     def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
-        r"""Return :math:`\log\det A`: exact on small graphs, otherwise by quadrature from so many Rademacher probes."""
+        r"""Return :math:`\log\det A`: exact on small graphs, otherwise by quadrature from Rademacher probes."""
         n = self.graph.n_nodes
         none = np.zeros(0, dtype=np.int64)
         return self.quadratic_forms(np.zeros((0, 0)), none, rademacher(n, probes, random_state), tolerance=1e-3)[1]

@@ -83,7 +83,7 @@ def smooth_grid(
 ) -> Floats:
     """Return some rows of `smooth` at every level of a grid, (n_alphas, n_rows, k), from one Krylov space per column.
 
-    The tolerance is by the recurrence: float32 reaches 3e-6 at level .99, and raises when less is wanted.
+    The tolerance is that of the recurrence: float32 reaches 3e-6 at level .99; a smaller one raises an error.
     """
     X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
     systems = ShiftedSystems(graph.engine, _sigma(levels[:, None]), None, limits)

@@ -97,7 +97,7 @@ def density_of_states(
 
     `probes`: ask for Lanczos quadrature with this many probes, at least 4. By default the eigenvalues are exact for up
     to `limits.dense_spectrum` nodes with edges; larger graphs get between 16 and 128 probes. `steps`: Lanczos steps per
-    probe; by default, up to 100, as many as make truncation small beside the noise of 16 probes.
+    probe; by default, up to 100, until truncation is small beside the noise of 16 probes.
     """
     product = graph.product if probes is None else None
     if product is not None and product.is_separable and product.space.n_nodes <= limits.dense_spectrum:
@@ -119,7 +119,7 @@ def _exact(graph: Graph) -> Spectrum:
     """Return the eigenvalues, those that are 0 (one for each component) as one node."""
     joined = np.flatnonzero(~graph.isolated)
     N = graph.N[joined][:, joined].toarray()
-    with threadpool_limits(1, "blas"):  # threads gain little up to this size, and lose much where cores are busy
+    with threadpool_limits(1, "blas"):  # more threads hardly help up to this size and hurt on busy cores
         values = np.linalg.eigvalsh(N) if joined.size else np.zeros(0)
     return _from_values(graph, np.append(np.zeros(np.count_nonzero(graph.isolated)), values))
 
@@ -135,15 +135,15 @@ def _probe(graph: Graph, probes: int, steps: int | None, random_state: int) -> L
         f: np.random.SeedSequence([random_state, f]).generate_state(1, np.uint64)[0] for f in range(0, probes, _BLOCK)
     }
     blocks = [random_columns(int(own), graph.n_nodes, min(_BLOCK, probes - first)) for first, own in seeds.items()]
-    Z, kernel = np.hstack(blocks), _kernel(graph)
-    return quadrature(graph.engine, Z - kernel.T @ (kernel @ Z), steps=steps)
+    Z, null = np.hstack(blocks), null_vectors(graph)
+    return quadrature(graph.engine, Z - null @ (null.T @ Z), steps=steps)
 
 
-def _kernel(graph: Graph) -> sparse.csr_array:
-    """Return the unit vectors of eigenvalue 0, one row per component: square roots of masses."""
+def null_vectors(graph: Graph) -> sparse.csr_array:
+    """Return the unit eigenvectors of `N` for eigenvalue 0, a column per component: square roots of masses."""
     total = np.bincount(graph.components, graph.mass)
-    entries = (np.sqrt(graph.mass / total[graph.components]), (graph.components, np.arange(graph.n_nodes)))
-    return sparse.csr_array(entries, shape=(graph.n_components, graph.n_nodes))
+    entries = (np.sqrt(graph.mass / total[graph.components]), (np.arange(graph.n_nodes), graph.components))
+    return sparse.csr_array(entries, shape=(graph.n_nodes, graph.n_components))
 
 
 def quadrature(
@@ -215,7 +215,7 @@ def _calibrated(graph: Graph, rules: LanczosQuadrature) -> Floats:
 
 
 def _powers(nodes: Floats) -> Floats:
-    """Return the powers whose traces are known, of I, N and N^2; the noise of a probe is what they leave."""
+    """Return powers 0 to 2, of I, N and N^2, whose traces are known; a probe's noise is the rest."""
     return np.stack([np.ones_like(nodes), nodes, nodes**2], axis=-1)
 
 

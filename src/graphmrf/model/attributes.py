@@ -97,7 +97,7 @@ def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Flo
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
     largest = np.nanmax(np.abs(A), axis=0)
     spread = np.nanmax(A, axis=0) - np.nanmin(A, axis=0) if centre else largest
-    flat = spread <= 16 * np.spacing(largest)  # a constant but for rounding
+    flat = spread <= 16 * np.spacing(largest)  # constant up to rounding
     if flat.any():
         which = ", ".join(np.array(names)[flat])
         what = "vary" if centre else "have a value other than 0"

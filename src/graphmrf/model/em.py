@@ -300,7 +300,7 @@ def _distance(one: Statistics, other: Statistics) -> float:
 class Anderson:
     """Anderson acceleration: the mixture of the last `memory` rounds whose changes cancel best.
 
-    Directions of changes below the share `condition` of the largest are left out: least squares lose half the digits.
+    Directions of changes below the share `condition` of the largest are ignored: least squares lose half the digits.
     """
 
     memory: int = 8

@@ -218,7 +218,7 @@ def maximise_diagonal(
     L = cholesky(data.M0 / data.n, lower=True)
     half = solve_triangular(L, data.M1, lower=True)
     white = Statistics(data.n, data.n * np.eye(len(L)), solve_triangular(L, half.T, lower=True))
-    with one_blas_thread():  # matrices this small only lose by being shared between threads
+    with one_blas_thread():  # threads slow down matrices this small
         found = _minimise(Iterate(white, states, L.T, L.T @ H @ L, h), near=near)
     half = solve_triangular(L, found.H, lower=True, trans="T")
     H = solve_triangular(L, half.T, lower=True, trans="T")

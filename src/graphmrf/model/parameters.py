@@ -139,7 +139,7 @@ def positive_definite(H: ArrayLike) -> Floats:
 
 
 def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int, *, rounding: float = 1e-10) -> Floats:
-    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array, but for `rounding` of its eigenvalues."""
+    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array, up to `rounding` of its eigenvalues."""
     if (h is None) == (C is None):
         raise InvalidInputError(f"give either h or C, got {'neither' if h is None else 'both'}")
     if C is None:
