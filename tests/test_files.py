@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.files import atomic, check_apart, check_place, check_readable, remove_leftovers
+from graphmrf.files import as_url, atomic, check_apart, check_place, check_readable, remove_leftovers
 
 KILLED = """
 import os, signal, sys
@@ -113,3 +113,8 @@ def test_outputs_that_are_not_there_yet_are_told_apart(tmp_path: Path) -> None:
     check_apart([tmp_path / "a.csv", tmp_path / "a.html", None], [tmp_path / "b.csv"])
     with pytest.raises(InvalidInputError, match="is named twice"):
         check_apart([tmp_path / "a.csv", tmp_path / "link" / "a.csv"], [])
+
+
+def test_urls_are_told_from_paths() -> None:
+    assert as_url(Path("s3://bucket/edges")) == "s3://bucket/edges"
+    assert (as_url(Path("file:///data")), as_url(Path("C:/data"))) == ("file:///data", None)

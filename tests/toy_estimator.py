@@ -21,7 +21,7 @@ class Median(BaseEstimator):
         outcome = read_outcome(y, check_graph(graph).n_nodes)
         labels = outcome.y[outcome.known]
         self.median_, self.scale_ = float(np.median(labels)), float(labels.std())
-        self._n, self._single = graph.n_nodes, outcome.single
+        self._n, self._single, self._outcome = graph.n_nodes, outcome.single, outcome
         return self
 
     def predict(self, graph: Graph | None = None, X: Any = None, *, return_std: bool = False) -> Any:  # noqa: ARG002
@@ -50,6 +50,14 @@ class Median(BaseEstimator):
         return pd.DataFrame(
             {"n_labels": [16, 32], "expected_r2": [0.0, 0.1], "lower": [-0.1, 0.0], "upper": [0.1, 0.2]}
         )
+
+    @property
+    def loo_(self) -> pd.DataFrame:
+        """The median of the other labels, at every label."""
+        nodes = np.flatnonzero(self._outcome.known)
+        labels = self._outcome.y[nodes]
+        others = [np.median(np.delete(labels, k)) for k in range(labels.size)]
+        return pd.DataFrame({"node": nodes, "label": labels, "prediction": others, "std": self.scale_})
 
     def partial_dependence(self, feature: Any, values: Any) -> Any:  # noqa: ARG002
         return np.full(np.shape(values), self.median_)

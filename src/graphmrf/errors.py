@@ -1,4 +1,4 @@
-"""What graphmrf raises: every message states the rule, the finding and the remedy."""
+"""Errors of graphmrf: every message states the rule, the finding and the remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FetchError(GraphMRFError, OSError):
 
 
 class ClusterError(GraphMRFError, RuntimeError):
-    """A cluster cannot be reached, does not fit the work, or lost too much of it; the message gives the remedy."""
+    """A cluster cannot be reached, is too small for the work, or lost too many workers."""
 
 
 class RenamedError(GraphMRFError, ImportError):

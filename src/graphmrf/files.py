@@ -27,13 +27,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]+):/+(.*)")
 
 
 def as_url(path: _PathLike) -> str | None:
-    """Return the URL of a file or folder elsewhere, also where it was made a path; None for one of this machine.
-
-    Examples
-    --------
-    >>> as_url(Path("s3://bucket/edges")), as_url(Path("file:///data")), as_url(Path("C:/data"))
-    ('s3://bucket/edges', 'file:///data', None)
-    """
+    """Return the URL of a remote file or folder, also where it was made a path; None for a local one."""
     parts = _URL.fullmatch(os.fspath(path))
     if parts is None or os.path.exists(path):  # noqa: PTH110 - pathlib's raises for names that are too long
         return None
@@ -67,7 +61,7 @@ def opened(url: str) -> Iterator[Any]:
 
 @contextmanager
 def _remote_errors(url: str) -> Iterator[None]:
-    """Turn the errors of any kind of storage into one that gives the remedy."""
+    """Convert the errors of any kind of storage to one with the remedy."""
     try:
         yield
     except (InvalidInputError, MemoryError):
@@ -91,7 +85,7 @@ def atomic(path: _PathLike) -> Iterator[Path]:
     """
     path = Path(path)
     remove_leftovers(path.parent)
-    # The name does not hold that of the file, which may be as long as a name can be.
+    # The name does not contain that of the file, which may be as long as a name can be.
     draft = path.with_name(f".graphmrf-{_machine()}-{os.getpid()}-{uuid.uuid4().hex}.tmp")
     try:
         yield draft
@@ -136,13 +130,13 @@ def _is_running(process: int) -> bool:
 
 
 def check_place(path: _PathLike) -> Path:
-    """Return the path of any file to write later, after making sure that its folder takes it."""
+    """Check that a file can be written to its folder later, and return its path."""
     path = Path(path)
     found = _kind(path)
     if found:
         _check_file(path, found)
     if not os.path.isdir(path.parent):  # noqa: PTH112 - pathlib's raises for names that are too long
-        raise InvalidInputError(f"{path}: there is no folder {path.parent}; make it first")
+        raise InvalidInputError(f"{path}: folder {path.parent} does not exist; create it first")
     if found and not os.access(path, os.W_OK):
         raise InvalidInputError(f"{path} is write-protected; choose another place")
     try:
@@ -173,7 +167,9 @@ def _kind(path: Path) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        raise InvalidInputError(f"{_shortened(path)}: {_reason(error)}; check the path") from error
+        text = str(path)
+        shown = text if len(text) <= 200 else f"{text[:100]}...{text[-20:]}"
+        raise InvalidInputError(f"{shown}: {_reason(error)}; check the path") from error
 
 
 def is_absent(path: _PathLike) -> bool:
@@ -201,11 +197,6 @@ def check_readable(path: _PathLike) -> Path:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
-
-
-def _shortened(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:100]}...{text[-20:]}"
 
 
 def check_apart(outputs: Sequence[_PathLike | None], inputs: Sequence[_PathLike | None]) -> None:

@@ -1,4 +1,4 @@
-"""Numbers and lists as words: what people read, and the nearest name to a misspelt one."""
+"""Formatting of numbers and lists for people, and the nearest name to a misspelt one."""
 
 import difflib
 import math
@@ -16,13 +16,6 @@ def did_you_mean(name: str, known: Iterable[str], *, similar: float = 0.7) -> st
     """Return a question with the known names that are nearest to one that is not among them, and a blank; else nothing.
 
     Names are alike by `similar` of 1 or more, capitals aside; at .5 'age' suggests 'wage' and 'page'.
-
-    Examples
-    --------
-    >>> did_you_mean("incom", ["age", "income"])
-    "did you mean 'income'? "
-    >>> did_you_mean("rent", ["age", "income"])
-    ''
     """
     spelt: dict[str, list[str]] = {}
     for each in known:
@@ -33,18 +26,12 @@ def did_you_mean(name: str, known: Iterable[str], *, similar: float = 0.7) -> st
 
 
 def near_or_all(name: str, known: Collection[str]) -> str:
-    """Return the same question for a name of a fixed list, or the whole list where none is near.
-
-    Examples
-    --------
-    >>> near_or_all("us-2015", ["us-2016", "london"]), near_or_all("mars", ["us-2016", "london"])
-    ("did you mean 'us-2016'?", 'there are us-2016, london')
-    """
+    """Return the same question for a name of a fixed list, or the whole list where none is near."""
     return did_you_mean(name, known, similar=0.5).rstrip() or f"there are {', '.join(known)}"
 
 
-def told_apart(one: str, other: str) -> tuple[str, str]:
-    """Return two different texts in quotes; with escapes where they look the same."""
+def quoted_distinctly(one: str, other: str) -> tuple[str, str]:
+    """Quote two different strings, escaped if they look alike."""
     alike = unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other)
     return (ascii(one), ascii(other)) if alike else (f"'{one}'", f"'{other}'")
 
@@ -60,13 +47,7 @@ def count(n: int, noun: str) -> str:
 
 
 def decimals(values: ArrayLike) -> int | None:
-    """Return the decimals that show three digits of the spread of `values`; None asks for scientific notation.
-
-    Examples
-    --------
-    >>> decimals([0.0, 10.0]), decimals([0.0, 50_000.0]), decimals([0.0, 1e-9])
-    (2, 0, None)
-    """
+    """Return the decimals that show three digits of the spread of `values`; None asks for scientific notation."""
     finite = np.asarray(values, dtype=float)
     finite = finite[np.isfinite(finite)]
     spread = float(np.std(finite)) if finite.size else 0.0
@@ -76,13 +57,7 @@ def decimals(values: ArrayLike) -> int | None:
 
 
 def number(value: float | None, places: int | None = 3) -> str:
-    """Return a number with thousands separated, and none that rounds to 0 below it; a dash for none or NaN.
-
-    Examples
-    --------
-    >>> number(51234.5, 0), number(float("nan")), number(1.5e-9, None), number(-0.001, 2)
-    ('51,234', '–', '1.50e−09', '0.00')
-    """
+    """Return a number with thousands separated, and none that rounds to 0 below it; a dash for none or NaN."""
     if value is None or not math.isfinite(value):
         return DASH
     return minus_signs(f"{value:.2e}" if places is None else f"{value:z,.{places}f}")
@@ -99,13 +74,7 @@ def above_zero(r2: float, error: float) -> bool:
 
 
 def r2_range(r2: float, error: float, *, wide: float = 0.1) -> str:
-    """Return the range of two standard errors around an accuracy R²; empty where it is certain to a decimal.
-
-    Examples
-    --------
-    >>> r2_range(0.45, 0.125), r2_range(0.6512, 0.02), r2_range(0.45, float("nan"))
-    ('0.20 to 0.70', '', '')
-    """
+    """Return the range of two standard errors around an accuracy R²; empty where it is certain to a decimal."""
     if not math.isfinite(error) or 2.0 * error <= wide:
         return ""
     return f"{number(r2 - 2.0 * error, 2)} to {number(min(r2 + 2.0 * error, 1.0), 2)}"
@@ -121,7 +90,7 @@ def nothing_predicts(name: str, r2: float, error: float, score: str = "R²") -> 
     """Return the sentence on an outcome that cannot be predicted."""
     within = f" ± {number(error, 2)}" if math.isfinite(error) else ""
     shown = f"{score} {number(r2, 2)}{within}"
-    return f"Nothing here predicts {name} better than its mean, as far as held-out values show: {shown}."
+    return f"No method predicts held-out values of {name} better than their mean does: {shown}."
 
 
 def smoothing_level(alpha: float | None) -> str:

@@ -90,7 +90,7 @@ def test_groups_and_suggestions_are_in_the_summary(wards: Town) -> None:
     ("options", "why"),
     [
         (("--group", "wrd"), "did you mean 'ward'?"),
-        (("--group", "place"), "holds the node ids"),
+        (("--group", "place"), "contains the node ids"),
         (("--group", "total"), "has the name of a result"),
         (("--suggest", "60"), "--suggest must be at most"),
         (("--suggest", "2", "--method", "lp"), "method lp does not offer suggested labels; use --method field"),

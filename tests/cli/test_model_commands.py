@@ -145,7 +145,7 @@ def test_without_an_output_the_draws_are_previewed(model: Path) -> None:
     [
         (("fit", NODES, EDGES, "-o", "model.txt"), "name the file something.json"),
         (("fit", NODES, EDGES, "-a", "price"), "has no column 'price'"),
-        (("fit", NODES, EDGES, "-a", "district"), "holds the node ids"),
+        (("fit", NODES, EDGES, "-a", "district"), "contains the node ids"),
         (("sample", "missing.json", EDGES), "missing.json"),
         (("fit", NODES, EDGES, "-a", "rent", "--ignore", "rent"), "'rent' is both --attribute and --ignore"),
         (("fit", NODES, EDGES, "-a", "rnt"), "did you mean 'rent'? "),

@@ -69,7 +69,7 @@ def test_points_have_their_coordinates(places: Path) -> None:
     geopandas.GeoDataFrame(frame[["id", "rent"]], geometry=at).to_file(points)
     result = run(points, "-t", "rent", "--method", "lp")
     assert result.exit_code == 2
-    assert "points.geojson holds points, which do not touch; join near ones with --knn lon,lat" in result.stderr
+    assert "points.geojson contains points, which cannot touch; join near ones with --knn lon,lat" in result.stderr
     saved = []
     for nodes in (points, places):
         result = run(nodes, "--knn", "lon,lat", "-t", "rent", "--method", "lp", "-o", places.with_name("out.csv"))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from graphmrf.datasets import AttributedGraph, attributes, features
+from graphmrf.datasets.columns import is_dates
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph import Graph
 
@@ -163,3 +164,8 @@ def test_a_column_that_is_empty_where_outcomes_are_is_left_out_and_told_once() -
     assert made.notes == ("ignored 'deposit': no values in the rows to be predicted",)
     known = features(table, targets=["x"])
     assert list(known.X.columns) == ["rent", "deposit"]
+
+
+def test_dates_are_recognised_by_their_cells() -> None:
+    assert is_dates(pd.Series(["2020-01-31", None]))
+    assert not is_dates(pd.Series(["31.1.2020", "soon"]))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphmrf as gm
-from graphmrf.datasets.edge_files import read_edge_file
+from graphmrf.datasets.edge_files import name_words, read_edge_file
 
 Symmetry = Literal["general", "symmetric"]
 Field = Literal["real", "integer", "pattern"]
@@ -77,3 +77,7 @@ def test_a_number_that_is_no_id_is_named(stray: int) -> None:
     nodes, edges = pd.DataFrame({"id": [0, 1, 2]}), pd.DataFrame({"source": [0, 1], "target": [1, stray]})
     with pytest.raises(gm.errors.InvalidInputError, match=rf"row 2, column target: node '{stray}' is not in"):
         gm.read(nodes=nodes, edges=edges)
+
+
+def test_names_of_columns_are_split_into_words() -> None:
+    assert [name_words(name) for name in ("travelTime_min", "GEOID10")] == [["travel", "time", "min"], ["geoid"]]

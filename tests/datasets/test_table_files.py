@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from graphmrf.datasets import check_writable, write
-from graphmrf.datasets.table_files import read_table
+from graphmrf.datasets.table_files import TableFile, read_table
 from graphmrf.errors import InvalidInputError
 
 FRAME = pd.DataFrame({"id": ["00123", "x,y"], "prediction": [0.1, 1 / 3], "observed": [True, False]})
@@ -126,3 +126,8 @@ def test_a_draft_of_a_workbook_that_lxml_cannot_write_is_an_error_of_the_disk(
     with pytest.raises(OSError, match="no draft of the workbook could be written: IO_EFBIG"):
         write(FRAME, tmp_path / "out.xlsx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whole_numbers_beyond_double_precision_are_counted() -> None:
+    column = pa.chunked_array([["9007199254740992", "9007199254740993"]])
+    assert TableFile(Path("a.csv"), {"y": column}).all_rounded == {"y": 1}

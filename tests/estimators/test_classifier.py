@@ -337,7 +337,7 @@ def test_classes_unseen_in_the_fit_cannot_be_scored() -> None:
     [
         (LABELS[:5], r"one label for each of the 80 nodes, got shape \(5,\)"),
         ([None] * 80, "at least one known label, got none at all 80 nodes"),
-        (["a"] * 40 + [1] * 40, "labels of one kind, got int and str"),
+        (["a"] * 40 + [1] * 40, "must all have one type, got int and str"),
     ],
 )
 def test_strange_labels_are_refused(labels: Any, message: str) -> None:

@@ -176,7 +176,7 @@ def test_methods_are_compared_on_words() -> None:
     [
         (sparse.csr_array(np.full((N, 60), np.nan)), "sparse X must be finite, got nan in column 0 at node 0"),
         (sparse.csr_array(np.full((N, 3), np.inf)), "sparse X must be finite, got inf"),
-        (sparse.csr_array(np.ones((N, 60), dtype=np.complex128)), "real numbers in two dimensions"),
+        (sparse.csr_array(np.ones((N, 60), dtype=np.complex128)), "must have numbers in two dimensions"),
         (sparse.csr_array(np.ones((N - 1, 60))), f"one row for each of the {N} nodes, got {N - 1}"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 import oracle
 from graphmrf import Graph, LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
 from graphmrf._typing import Floats
-from graphmrf.estimators.error_bars import interval_width
+from graphmrf.estimators.error_bars import degrees_of_freedom, interval_width
 from graphmrf.metrics import coverage
 
 N, ALPHA, DRAWS = 80, 0.9, 40
@@ -67,3 +67,12 @@ def test_coefficients_of_very_many_labels_count_as_certain(monkeypatch: pytest.M
         np.testing.assert_allclose(less, std, rtol=0.25)  # 3 coefficients of 72 labels
     elsewhere = models[0].predict(graph, X, return_std=True)
     np.testing.assert_allclose(elsewhere[1], models[0].predict(return_std=True)[1], rtol=1e-6)
+
+
+def test_a_chosen_level_costs_two_degrees_of_freedom() -> None:
+    found = (
+        degrees_of_freedom(20, 4.0),
+        degrees_of_freedom(20, 4.0, chosen=True),
+        degrees_of_freedom(7, 4.0, chosen=True),
+    )
+    assert found == (16.0, 14.0, 2.0)

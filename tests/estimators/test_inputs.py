@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from cases import random_case
 from graphmrf import LabelPropagation, LinearGraphConvolution, LinearRegression, ResidualPropagation
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import read_labels
 
 CASE = random_case(2, n=12, p=2, labelled=8)
 GRAPH, X, Y = CASE.graph, CASE.X, CASE.y
@@ -32,8 +33,8 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "y shape": (lambda: LabelPropagation().fit(GRAPH, None, Y[:5]), r"each of the 12 nodes, got shape \(5,\)"),
     "y column": (lambda: LabelPropagation().fit(GRAPH, None, Y[:, None]), r"got shape \(12, 1\)"),
     "y infinite": (lambda: LabelPropagation().fit(GRAPH, None, with_cell(Y, 3, np.inf)), "got inf at node 3"),
-    "y text": (lambda: LabelPropagation().fit(GRAPH, None, ["a"] * 12), "y must hold real numbers, got dtype <U1"),
-    "y objects": (lambda: LabelPropagation().fit(GRAPH, None, np.array(["a"] * 12, object)), "y must hold numbers"),
+    "y text": (lambda: LabelPropagation().fit(GRAPH, None, ["a"] * 12), "y must be numeric, got dtype <U1"),
+    "y objects": (lambda: LabelPropagation().fit(GRAPH, None, np.array(["a"] * 12, object)), "y must be numeric"),
     "X missing": (
         lambda: LinearGraphConvolution().fit(GRAPH, None, Y),
         "needs features X, got None; .*LabelPropagation",
@@ -128,3 +129,8 @@ def test_coefficients_carry_the_names_of_the_columns() -> None:
         assert isinstance(coef, pd.Series)
         assert list(coef.index) == ["age", "size"]
         np.testing.assert_allclose(coef, model.fit(GRAPH, X, Y).coef_)
+
+
+def test_labels_are_codes_of_sorted_classes() -> None:
+    labels = read_labels(["no", None, "yes"], 3)
+    assert (labels.codes.tolist(), labels.classes.tolist()) == ([0, -1, 1], ["no", "yes"])

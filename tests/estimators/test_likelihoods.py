@@ -230,7 +230,7 @@ BAD: dict[str, tuple[str, list[float], dict[str, Any], str]] = {
     "errors of counts": ("poisson", [1.0, 2.0], {"std": [1.0, 1.0]}, "std is for likelihood 'gaussian'"),
     "two precisions": ("gaussian", [1.0, 2.0], {"std": 1.0, "weight": 1.0}, "pass one of them"),
     "wrong length": ("poisson", [1.0, 2.0], {"exposure": [1.0, 1.0, 1.0]}, "one for each of the 3 rows"),
-    "words": ("poisson", [1.0, 2.0], {"exposure": ["a", "b", "c"]}, "must hold numbers"),
+    "words": ("poisson", [1.0, 2.0], {"exposure": ["a", "b", "c"]}, "must be numeric"),
     "name": ("gamma", [1.0, 2.0], {}, "likelihood must be one of"),
 }
 

@@ -13,6 +13,7 @@ from graphmrf import Graph, LinearRegression, ResidualPropagation, SimpleGraphCo
 from graphmrf._typing import Floats
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.error_bars import student_std
+from graphmrf.estimators.linear import search_layers
 from graphmrf.linalg.smoothing import powers
 from graphmrf.selection import assign_folds
 
@@ -141,3 +142,8 @@ def test_features_alone_are_not_enough_for_another_graph() -> None:
     model = SimpleGraphConvolution().fit(case.graph, case.X, case.y)
     with pytest.raises(InvalidInputError, match="got X alone; pass both"):
         model.predict(X=case.X)
+
+
+def test_the_number_of_layers_with_the_least_error_is_chosen() -> None:
+    X, y, folds = np.arange(4.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 1, 0, 1])
+    assert search_layers(np.stack([X % 2, X]), y, folds, intercept=True).alpha == 1.0

@@ -154,7 +154,7 @@ def rewritten(path: Path, change: Any, *, with_digest: bool = False) -> None:
     ("change", "match"),
     [
         (lambda table: table | {"format": 99}, r"model\.gmrf was written by .* newer format .* upgrade graphmrf"),
-        (lambda table: table | {"model": {"object": 1}}, r"model\.gmrf is damaged \(its table was changed\); save"),
+        (lambda table: table | {"model": {"object": 1}}, r"model\.gmrf is damaged \(its contents were changed\); save"),
     ],
     ids=["newer", "changed"],
 )
@@ -170,7 +170,7 @@ def test_only_classes_of_models_are_made(name: str, tmp_path: Path) -> None:
     models()["lp"].save(tmp_path / "model.gmrf")
     objects = [{"class": name, "state": {}}]
     rewritten(tmp_path / "model.gmrf", lambda table: table | {"objects": objects}, with_digest=True)
-    with pytest.raises(InvalidInputError, match=rf"damaged \({name} is no part of a model\)"):
+    with pytest.raises(InvalidInputError, match=rf"damaged \({name} is not part of a model\)"):
         gm.load(tmp_path / "model.gmrf")
 
 

@@ -132,7 +132,10 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: (GRAPH, X.iloc[::-1], Y.reset_index(drop=True)),
         r"y must have the ids of the graph as its index, got rows 0 to 13, .*set_index.* or y.set_axis\(graph.ids\)",
     ),
-    "missing": (lambda: (GRAPH, X.drop("n03"), Y), r"index of X must hold the ids.*no row for 'n03'; pass X.reindex"),
+    "missing": (
+        lambda: (GRAPH, X.drop("n03"), Y),
+        r"index of X must contain the ids.*no row for 'n03'; pass X.reindex",
+    ),
     "unknown": (
         lambda: (GRAPH, X, pd.concat([Y, pd.Series([1.0], index=["zz"])])),
         r"unknown 'zz'; pass y.loc\[graph.ids\]",

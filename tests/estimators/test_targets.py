@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import graphmrf as gm
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.tables import side_by_side
 
 NAMES = [f"n{k}" for k in range(30)]
 GRAPH = gm.Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30).with_ids(NAMES)
@@ -95,3 +96,8 @@ def test_a_fit_without_a_graph_says_how_to_make_one(call: tuple[Any, Any]) -> No
 def test_a_fit_without_an_outcome_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"needs an outcome y, got None; call fit\(graph, X, y\)"):
         gm.LinearGraphConvolution().fit(GRAPH, X)
+
+
+def test_answers_about_several_targets_stand_side_by_side() -> None:
+    found = side_by_side({"rent": np.array([1.0, 2.0]), "area": np.array([3.0, 4.0])})
+    np.testing.assert_array_equal(found, [[1.0, 3.0], [2.0, 4.0]])

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cases import random_case
-from graphmrf import GraphClassifier, ResidualPropagation
+from graphmrf import GraphClassifier, LinearRegression, ResidualPropagation, explain
 from graphmrf.cli import app
 from graphmrf.estimators.methods import METHODS
 from graphmrf.estimators.out_of_fold import out_of_fold
@@ -51,11 +51,23 @@ def test_what_it_offers_is_on_the_page_and_in_the_files(tmp_path: Path) -> None:
     np.testing.assert_allclose(groups["total"], 15 * median)
     assert "labels that would help most" in result.stdout
     page = Path(files[3]).read_text(encoding="utf-8")
-    for words in ("By ward", "Label these next", "How many labels", "Do the intervals contain"):
+    for words in ("By ward", "Label these next", "How many labels", "Do the intervals contain", "depends on a feature"):
         assert words in page
     refused = CliRunner().invoke(app, ["predict", *files[:2], "--target", "income", "--method", "toy", "--conformal"])
     assert refused.exit_code == 2
     assert "--method toy does not offer conformal intervals; use --method field" in refused.output
+
+
+def test_its_explanation_has_dependence_and_leave_one_out() -> None:
+    X, labels = pd.DataFrame(CASE.X, columns=["size", "age"]), CASE.y[CASE.known]
+    found = explain(TOY.make().fit(CASE.graph, X, CASE.y), X)
+    assert found.dependence is not None
+    assert found.loo is not None
+    assert found.dependence["feature"].unique().tolist() == ["size", "age"]
+    np.testing.assert_allclose(found.dependence["mean"], np.median(labels))
+    others = [np.median(np.delete(labels, k)) for k in range(labels.size)]
+    np.testing.assert_allclose(found.loo.set_index("node")["prediction"], others)
+    assert explain(LinearRegression().fit(CASE.graph, X, CASE.y), X).loo is None
 
 
 def test_it_is_refitted_without_each_fold() -> None:

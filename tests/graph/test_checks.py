@@ -133,8 +133,8 @@ def test_rounding_is_no_direction_and_is_evened_out() -> None:
         ([(0, 1), (1, 2), (2, 3)], r"got shape \(3, 2\); edge lists go to Graph.from_edges"),
         (nx.path_graph(3), "Graph.from_networkx"),
         (sparse.csr_array(np.ones((3, 2))), r"W must be a square matrix, got shape \(3, 2\)"),
-        ([["a", "b"], ["c", "d"]], "W must hold real numbers, got dtype <U1"),
-        (np.eye(2) * 1j, "W must hold real numbers, got dtype complex128"),
+        ([["a", "b"], ["c", "d"]], "W must be numeric, got dtype <U1"),
+        (np.eye(2) * 1j, "W must be numeric, got dtype complex128"),
         ([[0, np.nan], [np.nan, 0]], r"weights must be finite and >= 0, got nan at entry \(0, 1\); remove the edge or"),
         ([[0, 0, 0], [0, 0, np.inf], [0, np.inf, 0]], r"got inf at entry \(1, 2\)"),
         ([[0, 1, 0], [1, 0, 0], [0, 0, -1.5]], r"got -1.5 at entry \(2, 2\)"),
@@ -149,7 +149,7 @@ def test_a_bad_matrix_is_refused(W: Any, message: str) -> None:
     ("arguments", "n_nodes", "message"),
     [
         (([0, 1], [1]), None, "u and v must have the same length, got 2 and 1"),
-        (([0.5], [1]), None, "u must hold integer node numbers, got dtype float64; number the nodes 0..n-1"),
+        (([0.5], [1]), None, "u must contain integer node numbers, got dtype float64; number the nodes 0..n-1"),
         ((["a", None], ["b", "a"]), None, "u must name a node for every edge, got none at edge 1; drop the edge"),
         ((["a"], ["b"]), 3, "n_nodes must be the number of ids, 2, got 3; name all nodes with ids="),
         (([[0]], [[1]]), None, r"u must be one-dimensional, got shape \(1, 1\)"),
@@ -159,7 +159,7 @@ def test_a_bad_matrix_is_refused(W: Any, message: str) -> None:
         (([0], [1], [1, 2]), None, r"weight must have one entry per edge, got shape \(2,\) for 1 edges"),
         (([0, 4], [1, 2], [1, -3]), None, r"got -3.0 at edge 1 \(4 -- 2\); remove the edge or correct its weight"),
         (([0, 4], [1, 2], [np.nan, 1]), None, r"got nan at edge 0 \(0 -- 1\)"),
-        (([0], [1], ["heavy"]), None, "weight must hold real numbers: could not convert string to float: 'heavy'"),
+        (([0], [1], ["heavy"]), None, "weight must be numeric: could not convert string to float: 'heavy'"),
     ],
 )
 def test_bad_edges_are_refused(arguments: Any, n_nodes: int | None, message: str) -> None:

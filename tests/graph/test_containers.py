@@ -55,7 +55,7 @@ def test_networkx_directions_are_refused(kind: Any) -> None:
 def test_networkx_weights_must_be_numbers() -> None:
     G = nx.Graph()
     G.add_edge(0, 1, weight="heavy")
-    with pytest.raises(InvalidInputError, match="weight must hold real numbers"):
+    with pytest.raises(InvalidInputError, match="weight must be numeric"):
         Graph.from_networkx(G)
 
 
@@ -156,9 +156,9 @@ def test_pyg_edges_in_one_direction_are_refused_unless_symmetrized() -> None:
         (
             {"edge_index": [[0, 1], [1, 0]], "edge_weight": [1.0]},
             "auto",
-            "data.edge_weight must hold one weight",
+            "data.edge_weight must have one weight",
         ),
-        ({"edge_index": [[0, 1], [1, 0]]}, "length", r"data.length must hold one weight per edge, got shape \(\)"),
+        ({"edge_index": [[0, 1], [1, 0]]}, "length", r"data.length must have one weight per edge, got shape \(\)"),
     ],
 )
 def test_bad_pyg_data_is_refused(fields: dict[str, Any], weight: str, message: str) -> None:
@@ -204,7 +204,7 @@ def test_polygons_that_share_a_point_are_neighbours() -> None:
 def test_geometries_other_than_polygons_are_refused() -> None:
     geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     shapes = geopandas.GeoSeries([shapely.box(0, 0, 1, 1), shapely.Point(0, 0)])
-    with pytest.raises(InvalidInputError, match="geometry must hold polygons, got Point at row 1; drop such rows"):
+    with pytest.raises(InvalidInputError, match="geometry must contain polygons, got Point at row 1; drop such rows"):
         Graph.from_polygons(shapes)
     with pytest.raises(InvalidInputError, match="got nothing at row 0"):
         Graph.from_polygons(geopandas.GeoSeries([None, shapely.box(0, 0, 1, 1)]))

@@ -101,3 +101,9 @@ def test_pickling_keeps_the_graph_and_leaves_the_caches_behind() -> None:
     loaded = pickle.loads(pickle.dumps(graph))
     assert described(loaded) == described(graph)
     np.testing.assert_array_equal(loaded.N.toarray(), graph.N.toarray())
+
+
+def test_loops_are_entries_of_the_compressed_rows() -> None:
+    indptr, indices, weights = Graph.from_edges([0], [1]).with_loops(np.array([1.0, 3.0]))
+    assert weights is not None
+    assert [each.tolist() for each in (indptr, indices, weights)] == [[0, 2, 4], [1, 0, 0, 1], [1.0, 1.0, 1.0, 3.0]]

@@ -13,7 +13,7 @@ from cases import Case, cases
 from graphmrf._typing import Floats
 from graphmrf.graph import Graph
 from graphmrf.linalg import spectrum
-from graphmrf.linalg.limits import Limits
+from graphmrf.linalg.limits import Limits, part_sizes
 from graphmrf.linalg.spectrum import Spectrum, density_of_states
 
 
@@ -154,4 +154,9 @@ def test_rules_are_settled_where_truncation_is_small_beside_noise_or_rounding(
         noise=lambda f: noise * f(np.expm1(1.0) / 1000.0),
         weights=np.array([[2.0, 4.0], [0.0, 0.0]]),
     )
-    assert spectrum.is_settled(rules) == settled
+    assert spectrum.has_converged(rules) == settled
+
+
+def test_large_graphs_need_fewer_probes_and_parts_are_full() -> None:
+    assert [spectrum.probe_count(n) for n in (500, 40_000, 10**6)] == [128, 100, 16]
+    assert part_sizes(40, 16) == [16, 16, 8]

@@ -69,7 +69,7 @@ def test_model_does_not_share_arrays_with_the_caller() -> None:
         ({"H": [[1.0, 0.5], [0.0, 1.0]], "h": [1, 1]}, "H must be symmetric, got entries that differ by 0.5"),
         ({"H": [[1.0, 0.0]], "h": [1, 1]}, r"H must be a square matrix \(q, q\), got shape \(1, 2\)"),
         ({"H": [[1.0, np.nan], [np.nan, 1.0]], "h": [1, 1]}, "H must be finite, got nan"),
-        ({"H": [["a"]], "h": [1]}, "H must hold real numbers"),
+        ({"H": [["a"]], "h": [1]}, "H must be numeric"),
         ({"H": np.eye(2), "h": [1, -2]}, "h must be >= 0, got -2 at position 1"),
         ({"H": np.eye(2), "h": [1, 2, 3]}, r"h must have one entry per attribute, shape \(2,\), got shape \(3,\)"),
         ({"H": np.eye(2)}, "either h or C, got neither"),

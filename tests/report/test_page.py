@@ -311,7 +311,7 @@ def test_a_failed_report_leaves_the_old_file(
 def test_a_directory_is_not_a_report(make_report: Maker, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is a directory"):
         write_report(tmp_path, make_report())
-    with pytest.raises(InvalidInputError, match="there is no folder"):
+    with pytest.raises(InvalidInputError, match="does not exist"):
         write_report(tmp_path / "absent" / "report.html", make_report())
 
 
@@ -339,7 +339,7 @@ def test_embedded_json_cannot_end_its_script(make_report: Maker) -> None:
         (
             0.1,
             0.2,
-            "Nothing here predicts income better than its mean, as far as held-out values show: R² 0.10 ± 0.20.",
+            "No method predicts held-out values of income better than their mean does: R² 0.10 ± 0.20.",
         ),
     ],
 )

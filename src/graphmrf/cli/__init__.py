@@ -26,7 +26,7 @@ COMMANDS = {
 """Module of every command, and the line that the list of commands has for it."""
 
 
-FORMER_OPTIONS = {("predict", "--whole"): "--integer", ("foresee", "--reach"): "--target-r2"}
+_FORMER_OPTIONS = {("predict", "--whole"): "--integer", ("foresee", "--reach"): "--target-r2"}
 
 
 class LazyGroup(CommandGroup):
@@ -41,8 +41,8 @@ class LazyGroup(CommandGroup):
         """Return the name of the command that is called, the command itself, and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
         for option in rest:
-            if (name, option) in FORMER_OPTIONS:
-                raise typer.BadParameter(f"no option {option}; it is now called {FORMER_OPTIONS[name, option]}")
+            if new := _FORMER_OPTIONS.get((str(name), option)):
+                raise typer.BadParameter(f"no option {option}; it is now called {new}")
         try:
             return name, load_command(name) if listed is not None and name in COMMANDS else listed, rest
         except KeyboardInterrupt:

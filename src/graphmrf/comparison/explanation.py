@@ -69,16 +69,19 @@ class Explanation:
         Mean prediction against one feature at a time: `feature`, `x`, `mean`.
     learning : DataFrame or None
         What more labels would bring: `n_labels`, `expected_r2`, `lower`, `upper`.
+    loo : DataFrame or None
+        Leave-one-out predictions: `node`, `label`, `prediction`, `std`.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
     effects: Effects | None = None
     dependence: pd.DataFrame | None = None
     learning: pd.DataFrame | None = None
+    loo: pd.DataFrame | None = None
 
 
 def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
-    """Return shares, effects, dependence curves and the learning curve of a fitted model; None for what it lacks.
+    """Return shares, effects, dependence, learning curve and leave-one-out predictions; None for what is not offered.
 
     Parameters
     ----------
@@ -109,7 +112,7 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
     found = explain_model(model, X)
     learning = model.expected_learning_curve() if offers(model, "expected_learning_curve") else None
     dependence = None if X is None else dependence_curves(model, X, found.shares)
-    return Explanation(found.shares, found.effects, dependence, learning)
+    return Explanation(found.shares, found.effects, dependence, learning, getattr(model, "loo_", None))
 
 
 def explain_model(model: Any, X: pd.DataFrame | None) -> Explanation:

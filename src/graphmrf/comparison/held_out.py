@@ -9,11 +9,11 @@ import pandas as pd
 from sklearn.base import clone
 
 from graphmrf._typing import Bools, Floats
+from graphmrf.caching import cached_property
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import Outcome
 from graphmrf.estimators.out_of_fold import has_std_out_of_fold, out_of_fold
 from graphmrf.graph import Graph
-from graphmrf.kept import cached_property
 from graphmrf.selection import MatchedFolds
 
 # Bands of steps to the nearest known value, ends included, and their names.

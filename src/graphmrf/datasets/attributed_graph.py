@@ -157,7 +157,7 @@ class AttributedGraph:
         """Raise InvalidInputError unless the table has this column besides its ids; `option` is the one to change."""
         if column in self.keys:
             held = "node ids" if column == self.id else "times"
-            raise InvalidInputError(f"column '{column}' holds the {held}; choose another column")
+            raise InvalidInputError(f"column '{column}' contains the {held}; choose another column")
         if column not in self.frame.columns:
             near = did_you_mean(column, self.frame.columns[1:])
             others = listing(self.frame.columns[1:]) or "nothing but ids"
@@ -200,7 +200,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     Ids are compared as text without surrounding blanks: an integer is its decimal text, so ``7`` in Parquet matches
     ``7`` in CSV, while ``"00123"`` and ``"123"`` are different ids. Where that leaves ends of edges
     without a node, ``13001.0`` may be ``13001`` and capitals may differ, as long as all ids stay different. An edge
-    listed again, in either direction, counts once without weights; with weights they add up, but for an edge that is
+    listed again, in either direction, counts once without weights; with weights they add up, except for an edge that is
     listed in both directions with the same weight. Self loops are dropped. Assumptions are reported in `notes`.
 
     Parameters
@@ -217,7 +217,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
         without repeats; and where that lacks ends of edges, the only column that has them all.
     source, dest : str, optional
         Columns of the edge file; by default `source,target`, `u,v`, `from,to`, `src,dst`, `focal,neighbor` and
-        their like, else the only two columns, or the only two that hold ids.
+        their like, else the only two columns, or the only two that contain ids.
     weight : str, optional
         Column of non-negative edge weights; by default the only numeric column besides the ends, if there is one
         (and its name does not look like a distance). ``"none"`` ignores weights.
@@ -229,7 +229,7 @@ def read(  # noqa: PLR0913 - one parameter for each option
     time : str, optional
         Column of times, numbers or dates, of a node file with one row for each node and time. The result is a panel,
         see `Graph.over_time`: a row for each node and time, node by node. Where the file has none, cells are missing,
-        but for columns that are the same at all times of every node.
+        except for columns that are the same at all times of every node.
     horizon : int, default 0
         Times to come after the last, whose rows are to be predicted.
 
@@ -503,7 +503,7 @@ def _check_once(file: TableFile, pairs: Ints, names: tuple[str, str]) -> None:
 
 
 def _with_future(times: pd.Index, horizon: int) -> pd.Index:
-    """Return times and so many to come, as far apart as they are usually."""
+    """Return times followed by a number of later ones at the usual spacing."""
     if horizon < 0 or (horizon and times.size < 2):
         need = f"must be 0 or more, got {horizon}" if horizon < 0 else "needs at least two times to go on from, got one"
         raise InvalidInputError(f"--horizon {need}")

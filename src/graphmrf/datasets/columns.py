@@ -92,8 +92,8 @@ def features(
     if len(columns) < sum(len(made) for made, _, _ in prepared):
         raise InvalidInputError("two features would have the same name after one-hot encoding; rename a column")
     unfilled = _by_id(pd.DataFrame(columns, index=table.frame.index), table)
-    kept = [str(name) for name, (made, _, _) in zip(names, prepared, strict=False) if made]  # then come notes
-    return Features(_filled(unfilled), _messages(prepared), unfilled, tuple(kept))
+    used = [str(name) for name, (made, _, _) in zip(names, prepared, strict=False) if made]  # then come notes
+    return Features(_filled(unfilled), _messages(prepared), unfilled, tuple(used))
 
 
 def check_agreement(table: AttributedGraph, names: Collection[str]) -> None:
@@ -172,31 +172,21 @@ def _prepare(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _
     number = types.is_bool_dtype(series) or types.is_numeric_dtype(series)
     if not (number or is_text(series) or isinstance(series.dtype, pd.CategoricalDtype)):
         return {}, "other", f"'{name}' ({series.dtype})"
-    if _is_constant(series):
+    # the first rows mostly show whether all cells are the same; counting different ones may take seconds
+    if all(part.nunique(dropna=False) <= 1 for part in (series.head(1000), series)):
         return {}, "constant", f"'{name}'"
     if number and _names_nodes(table, name):
         return {}, "code", f"'{name}'"
     return _numbers(table, name) if number else _levels(table, name, max_levels, rare)
 
 
-def _is_constant(series: pd.Series) -> bool:
-    """Whether all cells are the same, as the first rows mostly show; counting all different ones may take seconds."""
-    return all(part.nunique(dropna=False) <= 1 for part in (series.head(1000), series))
-
-
 def is_text(series: pd.Series) -> bool:
-    """Return whether a column holds text, empty cells aside, which make it one of objects before pandas 3."""
+    """Return whether a column contains text; empty cells, which make it one of objects before pandas 3, are ignored."""
     return bool(types.is_string_dtype(series.dropna()))
 
 
 def is_dates(series: pd.Series) -> bool:
-    """Return whether a column holds dates or times, as such or as text.
-
-    Examples
-    --------
-    >>> is_dates(pd.Series(["2020-01-31", None])), is_dates(pd.Series(["31.1.2020", "soon"]))
-    (True, False)
-    """
+    """Return whether a column contains dates or times, as such or as text."""
     if not is_text(series):
         return bool(types.is_datetime64_any_dtype(series))
     text = series.dropna().astype(str)
@@ -244,7 +234,8 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
     if n_values > min(max_levels, len(text) / 2):
         _check_words(table, name)
         return {}, "names", f"'{name}' ({n_values} values)"
-    text = _pooled(text, rare)
+    # rare levels are pooled: coefficients fitted to few nodes are unstable
+    text = text.mask(text.map(text.value_counts()) < min(rare, len(text) // 50), "other")
     levels = sorted(text.unique())
     columns = {f"{name}={level}": (text == level).astype(np.float64) for level in levels[1:]}
     empty = ", one for empty cells" if table.frame[name].isna().any() and "missing" in levels else ""
@@ -264,12 +255,6 @@ def _check_words(table: AttributedGraph, name: str) -> None:
         table.outcome(name)
     except InvalidInputError as error:
         raise InvalidInputError(f"{error}, or leave the column out with --ignore {name}") from error
-
-
-def _pooled(text: pd.Series, rare: int) -> pd.Series:
-    """Return the levels, with rare ones pooled as `other`: coefficients fitted to few nodes are unstable."""
-    size = text.map(text.value_counts())
-    return text.mask(size < min(rare, len(text) // 50), "other")
 
 
 @dataclass(frozen=True, eq=False)

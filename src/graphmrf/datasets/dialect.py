@@ -1,4 +1,4 @@
-"""How people write tables as text: encoding, delimiter, decimal mark, and formatted numbers; detected from samples."""
+"""Dialects of text tables: encoding, delimiter, decimal mark, and formatted numbers; detected from samples."""
 
 import codecs
 import csv
@@ -109,7 +109,7 @@ def _delimiter(text: str, usual: str) -> str:
     most = [mark for mark, n in fitting.items() if n == max(fitting.values())]
     if len(most) > 1:
         spoken = " or ".join(_NAMES[mark] for mark in most)
-        raise InvalidInputError(f"{spoken} may separate its columns; quote the cells and names that hold the others")
+        raise InvalidInputError(f"{spoken} may separate its columns; quote the cells and names that contain the others")
     if most:
         return most[0]
     first = next(iter(_rows(text, usual or ",")), [""])

@@ -138,7 +138,7 @@ def _read_matrix(path: Path) -> TableFile:
     n_rows, n_columns, n_entries = map(int, sizes)
     if n_rows != n_columns:
         raise InvalidInputError(
-            f"{path} must hold a square matrix with a row for each node, got {n_rows} x {n_columns}"
+            f"{path} must contain a square matrix with a row for each node, got {n_rows} x {n_columns}"
         )
     entries = _entries(path, numbers, n_rows, n_entries, 2 if field == "pattern" else 3)
     columns: dict[str, Any] = {"source": entries[0].astype(np.int64), "target": entries[1].astype(np.int64)}
@@ -228,7 +228,7 @@ def end_columns(
 ) -> tuple[TableFile, tuple[str, str], tuple[str, ...]]:
     """Return the edge file, its two columns of ends, and a note if they were guessed.
 
-    They are the options, else well-known names, else the only two columns, or the two that hold ids of nodes. A file
+    They are the options, else well-known names, else the only two columns, or the two that contain ids of nodes. A file
     whose first line is an edge rather than names gets names.
     """
     if asked.source is not None and asked.dest is not None:
@@ -281,7 +281,7 @@ def _headed(file: TableFile) -> TableFile:
 
 
 def covering_ids(nodes: TableFile, file: TableFile, asked: EdgeColumns) -> list[str]:
-    """Return the columns of a node file that hold all ends of the edges and no id twice."""
+    """Return the columns of a node file that contain all ends of the edges and no id twice."""
     given = None if asked.source is None or asked.dest is None else (asked.source, asked.dest)
     ends: tuple[str, ...] = given or named_ends(file) or tuple(file.columns)
     if len(ends) > 2 and asked.source is None and asked.dest is None:
@@ -346,7 +346,7 @@ def weight_column(file: TableFile, ends: tuple[str, str], asked: EdgeColumns) ->
     name = candidates[0]
     if asked.weight_is is None and (_is_distance(name) or _in_lengths(file, name)):
         raise InvalidInputError(
-            f"{file.path}, column {name}: looks like a distance, for which larger means weaker; use "
+            f"{file.path}, column {name}: looks like a distance (larger means weaker); use "
             f"--weight-is {DISTANCE} (1 / {name} is the strength), --weight-is {STRENGTH}, or --weight {UNWEIGHTED}"
         )
     meaning = "smaller" if asked.weight_is == DISTANCE else "larger"
@@ -378,13 +378,7 @@ def _in_lengths(file: TableFile, name: str) -> bool:
 
 
 def name_words(name: str) -> list[str]:
-    """Return the words of a column's name, in small letters.
-
-    Examples
-    --------
-    >>> name_words("travelTime_min"), name_words("GEOID10")
-    (['travel', 'time', 'min'], ['geoid'])
-    """
+    """Return the words of a column's name, in small letters."""
     return [word.lower() for word in re.findall(r"[A-Z]?[^\W\dA-Z_]+|[A-Z]+(?![a-z])", name)]
 
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from graphmrf._typing import Ints
 from graphmrf.datasets.table_files import TableFile, listing, row_number
 from graphmrf.errors import InvalidInputError
-from graphmrf.text import count, told_apart
+from graphmrf.text import count, quoted_distinctly
 
 IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
-ADD, DROP, REFUSE = "add", "drop", "error"  # what to do about edges to ids that no node has
+ADD, DROP, REFUSE = "add", "drop", "error"  # how edges to unknown ids are treated
 
 
 def id_column(file: TableFile, option: str | None, time: str | None = None) -> tuple[str, tuple[str, ...]]:
@@ -215,7 +215,7 @@ def _spelt_alike(
         n_found = len(found) - found.null_count
         if n_found > matched and len(pc.unique(others)) == len(keys) and len(pc.unique(alike)) == len(ends):
             new = pc.index(pc.and_(found.is_valid(), pc.invert(pc.is_in(ends, value_set=keys))), True).as_py()
-            end, key = told_apart(ends[new].as_py(), keys[found[new].as_py()].as_py())
+            end, key = quoted_distinctly(ends[new].as_py(), keys[found[new].as_py()].as_py())
             messages = f"{end} is matched to {key} of {nodes.path.name}, and similar ids"
             best, matched = looser, n_found
     return best, (messages,) if messages else ()

@@ -32,13 +32,6 @@ def read_points(
     `nodes`, `id`: as in `read`. `columns`: names of the columns with coordinates, separated by commas, such as
     ``"x,y"``. Longitude and latitude in degrees, recognised by name (lon, lng or long, and lat), are measured on the
     globe, in either order.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"id": ["a", "b", "c"], "x": [0.0, 1.0, 5.0], "y": [0.0, 0.0, 0.0]})
-    >>> read_points(frame, "x,y", 1).graph
-    Graph(n_nodes=3, n_edges=2, unweighted, ids a, b, c)
     """
     file = read_table(nodes)
     name, assumed = _id_column(file, id)
@@ -74,7 +67,7 @@ def read_shapes(
     name, assumed = _id_column(file, id)
     keys, areas = unique_ids(file, name), read_areas(check_readable(shapes))
     if set(areas.geom_type) == {"Point"}:
-        raise InvalidInputError(f"{shapes} holds points, which do not touch; join near ones with --knn lon,lat")
+        raise InvalidInputError(f"{shapes} contains points, which cannot touch; join near ones with --knn lon,lat")
     column, rows = _matched(areas, keys, name, Path(shapes))
     try:
         graph = Graph.from_polygons(np.asarray(areas.geometry.iloc[rows]))
@@ -86,7 +79,7 @@ def read_shapes(
 
 
 def _id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the id column of a table without edges, whose ids decide elsewhere, and a note if it was guessed.
+    """Return the id column of a table without edges, and a note if it was guessed; with edges their ids decide.
 
     Where names, or the cells of a first column, repeat, it is the first column without repeats that is named like a
     code, such as `fips`.
@@ -163,7 +156,7 @@ def _unmatched(found: dict[str, Any], keys: pa.Array, path: Path) -> InvalidInpu
 
 
 def degrees(frame: pd.DataFrame) -> tuple[Any, Any] | None:
-    """Return the columns of longitude and latitude: those of the shortest names that begin so."""
+    """Return the columns of longitude and latitude: the shortest names with that prefix."""
     found = []
     for axis, bound in (("lon", 180), ("lat", 90)):
         like = [name for name in frame.columns[1:] if _globe(str(name)) == axis and _within(frame[name], bound)]

@@ -39,7 +39,7 @@ EXCEL = ".xlsx"
 SHAPES = (".geojson", ".gpkg", ".shp")  # files of shapes whose other columns are a table; GeoPandas reads them
 TYPED = (*PARQUET, *SHAPES)  # formats whose columns have types, and whose records are numbered from 1
 SUFFIXES = (*DELIMITERS, *PARQUET, EXCEL, *SHAPES)
-STDIN = Path("-")  # the path that stands for standard input: text of any delimiter
+STDIN = Path("-")  # the path of standard input: text with any delimiter
 _CODE = r"^[+-]?0[0-9]"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # 18 digits: every such number is an int64; one more digit may overflow it
 _LONG = r"^\s*[+-]?[0-9]{16,400}\s*$"  # from 16 digits on float64 skips whole numbers; from 309 on it has none
@@ -89,13 +89,7 @@ class TableFile:
 
     @property
     def all_rounded(self) -> dict[str, int]:
-        """Columns with a whole number that float64 rounds, and the first record with one.
-
-        Examples
-        --------
-        >>> TableFile(Path("a.csv"), {"y": pa.chunked_array([["9007199254740992", "9007199254740993"]])}).all_rounded
-        {'y': 1}
-        """
+        """Columns with a whole number that float64 rounds, and the first record with one."""
         found = {column: _first_rounded(cells) for column, cells in self.columns.items()}
         return {column: record for column, record in found.items() if record is not None}
 
@@ -160,7 +154,7 @@ def _is_rounded(cell: str) -> bool:
 
 
 def listing(names: Iterable[str], *, most: int = 8) -> str:
-    """Return names for a message, quoted, as many as fit two lines of a terminal."""
+    """Return quoted names for a message, up to two lines of a terminal."""
     quoted = [f"'{name}'" for name in names]
     return and_more(quoted, most)
 
@@ -217,7 +211,9 @@ def frame_file(table: Any, path: Path = FRAME) -> TableFile:
     try:
         arrow = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InvalidInputError(f"a DataFrame must hold columns of one type: {error}; convert the column") from error
+        raise InvalidInputError(
+            f"the columns of a DataFrame must each have one type: {error}; convert the column"
+        ) from error
     return _without_unnamed(path, arrow)
 
 
@@ -444,7 +440,7 @@ def unreadable(path: Path, error: Exception) -> str:
     if "Empty CSV file" in message:
         return f"{path} has no rows below the names of its columns; it needs one for each record"
     if row := re.match(r"Row #(\d+): (Expected (\d+) columns, got \d+)", message):
-        remedy = "quote cells that hold the delimiter" if row[3] != "1" else "the first line must name the columns"
+        remedy = "quote cells that contain the delimiter" if row[3] != "1" else "the first line must name the columns"
         return f"{path}, row {row_number(path, int(row[1]) - 2)}: {row[2].lower()}; {remedy}"
     return f"{path} cannot be read as {suffix_of(path)} ({message}); it may be cut short or have the wrong suffix"
 
@@ -508,7 +504,7 @@ def _line(path: Path, record: int) -> int:
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
-    """Return whether a column holds strings."""
+    """Return whether a column contains strings."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
@@ -516,7 +512,8 @@ def _is_text(column: pa.ChunkedArray) -> bool:
 def _values(column: pa.ChunkedArray, *, typed: bool) -> pd.Series:
     if not _is_text(column):
         return _plain(column)
-    text = _blanks_to_null(column)
+    text = _strings(column)
+    text = pc.if_else(is_missing(text), pa.scalar(None, pa.string()), text)
     if not typed:
         for convert in (_integers, _numbers, _booleans):
             converted = convert(text)
@@ -541,12 +538,6 @@ def _pandas(column: pa.ChunkedArray) -> pd.Series:
 def _strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text column as plain strings without surrounding blanks."""
     return pc.utf8_trim_whitespace(column.cast(pa.string()))
-
-
-def _blanks_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a text column, trimmed, with null where a cell reads as missing."""
-    text = _strings(column)
-    return pc.if_else(is_missing(text), pa.scalar(None, pa.string()), text)
 
 
 def _integers(text: pa.ChunkedArray) -> pd.Series | None:

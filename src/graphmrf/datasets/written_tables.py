@@ -37,7 +37,7 @@ PAGE = b"graphmrf.page"
 
 
 def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
-    """Return the path of a table to write later, after making sure that it can be; with places only a geographic one.
+    """Check that a table can be written to a path, and return the path; with places only a geographic one.
 
     Raises InvalidInputError: an unknown suffix, a missing extra, a directory in its place, or a folder that is missing
     or cannot be written.
@@ -55,14 +55,14 @@ def check_writable(path: PathLike, *, geographic: bool = False) -> Path:
 
 
 def _format(path: PathLike) -> str:
-    """Return the suffix of a place to write to; of a folder that is there, without one, what stands for folders."""
+    """Return the suffix of a place to write to; of a folder that is there, without one, the marker for a folder."""
     name = Path(path).name.lower()
     suffix = next((suffix for suffix in (*WRITTEN, *GEOGRAPHIC) if name.endswith(suffix)), "")
     return suffix or (_FOLDER if os.path.isdir(path) else "")  # noqa: PTH112 - pathlib's raises for names too long
 
 
 def _check_folder(folder: Path) -> Path:
-    """Return a folder for the parts of a table, after making sure that it is empty but for parts we wrote."""
+    """Check that a folder for the parts of a table contains nothing but such parts, and return it."""
     stray = next((file for file in sorted(folder.iterdir()) if not _is_own_part(file)), None)
     if stray is not None:
         raise InvalidInputError(
@@ -100,13 +100,6 @@ def write(
     `frame`: without its index. `path`: see `check_writable`; a folder that is empty, or written by this function, gets
     several files of Parquet of `part_rows` rows: a million are some 50 MB of predictions. `places`: geometries as in
     GeoJSON, one for each row, of a geographic file. `page`: what Parquet stores besides the table, see `read_page`.
-
-    Examples
-    --------
-    >>> import pandas as pd, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(pd.DataFrame({"id": ["00123"], "rent": [9.5]}), f"{folder}/rents.csv").read_text()
-    'id,rent\n00123,9.5\n'
     """
     suffix = _format(path)
     path = check_writable(path, geographic=places is not None or suffix == _FOLDER)
@@ -123,7 +116,7 @@ def write(
 
 
 def _write_parts(frame: pd.DataFrame, folder: Path, part_rows: int) -> Path:
-    """Write a table as files of so many rows each; those of an earlier table are removed."""
+    """Write a table as files with a number of rows each; files of an earlier table are removed."""
     firsts = range(0, max(len(frame), 1), part_rows)
     names = [_PART_NAME.format(k) for k in range(len(firsts))]
     for name, first in zip(names, firsts, strict=True):

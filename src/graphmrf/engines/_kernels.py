@@ -23,7 +23,7 @@ _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
 
-def gather(width: int) -> Any:
+def neighbour_sum(width: int) -> Any:
     """Return the intrinsic for blocks of `width` columns.
 
     ``add_rows(indices, start, stop, weights, V, column, out, row)`` sets, for the `width` columns from `column` on,
@@ -132,7 +132,7 @@ def _node(builder: Any, arrays: Any, edge: Any) -> Any:
 def _prefetch(  # noqa: PLR0913, PLR0917 - what `_generate` has
     builder: Any, arrays: Any, edge: Any, place: Any, vector: Any, ahead_by: int = 32, memory_line: int = 64
 ) -> None:
-    """Ask for the columns of the node that the 32nd edge from here points at, of this row or a next one.
+    """Prefetch the columns of the node that the 32nd edge from here points at, of this row or a next one.
 
     With 16 columns these are 4 kB, an eighth of the first cache; on a graph of a million nodes products take half the
     time or less (`benchmarks/smoothing.py`). Memory sends lines of 64 bytes.
@@ -170,10 +170,10 @@ def _size(real: Any) -> int:
     return 8 if isinstance(real, ir.DoubleType) else 4
 
 
-_add_16, _finish_16 = gather(16), finish(16)
-_add_8, _finish_8 = gather(8), finish(8)
-_add_4, _finish_4 = gather(4), finish(4)
-_add_1, _finish_1 = gather(1), finish(1)
+_add_16, _finish_16 = neighbour_sum(16), finish(16)
+_add_8, _finish_8 = neighbour_sum(8), finish(8)
+_add_4, _finish_4 = neighbour_sum(4), finish(4)
+_add_1, _finish_1 = neighbour_sum(1), finish(1)
 
 
 @njit(inline="always")  # part of the kernel that calls it, and cached with it
@@ -246,7 +246,7 @@ def subtract(out: Any, coefficient: Any, V: Any, degrees: Any, chunks: Any) -> A
 
 @Kernel
 def store(V: Any, rows: Any, roots: Any, window: Any, slot: Any, chunks: Any) -> None:
-    """Set ``window[c, slot, r] = V[rows[r], c] * roots[rows[r]]``; an empty `rows` stands for all of them."""
+    """Set ``window[c, slot, r] = V[rows[r], c] * roots[rows[r]]``; an empty `rows` means all rows."""
     for t in prange(len(chunks) - 1):
         for r in range(chunks[t], chunks[t + 1]):
             i = rows[r] if len(rows) else r
@@ -306,7 +306,8 @@ def _add(total: Any, factors: Any, vectors: Any) -> None:
             _add_four(total, factors[slot : slot + 4], vectors[slot : slot + 4])
     for slot in range(wide, factors.size):
         if factors[slot] != 0.0:
-            _add_one(total, factors[slot], vectors[slot])
+            for r in range(total.size):
+                total[r] += factors[slot] * vectors[slot][r]
 
 
 @njit(inline="always")
@@ -316,12 +317,6 @@ def _add_four(total: Any, factors: Any, vectors: Any) -> None:
     p, q, s, t = factors[0], factors[1], factors[2], factors[3]  # in registers: arrays might overlap with `total`
     for r in range(total.size):
         total[r] += p * a[r] + q * b[r] + s * c[r] + t * d[r]
-
-
-@njit(inline="always")
-def _add_one(total: Any, factor: Any, vector: Any) -> None:
-    for r in range(total.size):
-        total[r] += factor * vector[r]
 
 
 @njit(inline="always")
@@ -372,7 +367,7 @@ def _edge_word(key: Any, low: Any, high: Any) -> Any:
 
 
 @Kernel
-def edge_sums(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
+def sum_edges(rows: Any, first: Any, key: Any, out: Any, chunks: Any) -> None:
     """Set row r of `out`, of node ``first + r``, to what `graphmrf.engines.probes.edge_sums` returns."""
     indptr, indices, roots = rows
     for t in prange(len(chunks) - 1):

@@ -15,7 +15,9 @@ import triton.language as tl
 _EDGES = 4  # edges of a row that are fetched together
 _TILE = 256  # values a program of one warp fetches at once: 8 a thread
 _PASS = 2048  # values that a pass without edges takes at once, by four warps; memory bounds it
-_COLUMNS = 64  # columns a program takes together; of wider blocks every tile of so many reads the edges again
+_COLUMNS = (
+    64  # columns of one program; wider blocks are cut into tiles of this width, each of which reads the edges again
+)
 # Tiles of rows a program takes one after the other: it leaves one row of partial sums for all of them. Four times
 # as many double the time of a graph with hubs, whose longest rows a single program then takes.
 _GROUPS = 16

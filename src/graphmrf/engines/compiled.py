@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("graphmrf.engines")
 _LOCK = threading.RLock()
-# Without the lock of the interpreter other threads go on: those that keep connections of a worker alive, say.
+# Without the lock of the interpreter other threads continue, such as those that keep connections of a worker alive.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz", "arcp"}, "nogil": True}
 
 

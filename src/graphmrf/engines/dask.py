@@ -25,9 +25,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.dask_checkpoints import Saving
 from graphmrf.errors import ClusterError, InvalidInputError, MissingExtraError
-from graphmrf.kept import cached_property
 from graphmrf.text import count
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Cluster:
     def __call__(self, indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats) -> Engine:
         """Return an engine for a graph; workers receive the graph when they first compute."""
         arrays = indptr, indices, weights, degrees
-        if self._by_columns(arrays):
+        if self._holds(column_bytes(arrays)) if self.partition == "auto" else self.partition == "columns":
             made: Engine = import_module("graphmrf.engines.dask_columns").ColumnsEngine(self, arrays)
             return made
         rows: Engine = import_module("graphmrf.engines.dask_rows").RowsEngine.of_arrays(self, *arrays)
@@ -109,7 +109,7 @@ class Cluster:
         return found
 
     def will_release(self, engine: Any) -> None:
-        """Register an engine that must release what workers hold of its graph in the end."""
+        """Register an engine whose graph must be released on the workers at the end."""
         if engine not in self._holding:
             self._holding.append(engine)
 
@@ -208,7 +208,7 @@ class Cluster:
         self._seen = -np.inf, {}
 
     def lost(self) -> ClusterError:
-        """Return the error of a scheduler that is gone."""
+        """Return the error for a lost scheduler."""
         resumed = f"; the same command continues from {self.checkpoint}" if self.checkpoint else ""
         again = resumed or ", and the work with --checkpoint DIR, which saves finished work"
         return ClusterError(f"the scheduler at {self.address} is gone, and the work with it; start it again{again}")
@@ -288,15 +288,12 @@ class Cluster:
         return self._folder
 
     def fits(self, n_nodes: int, n_edges: int) -> bool:
-        """Whether every worker can hold an unweighted graph of so many nodes and edges and solve on it."""
+        """Whether an unweighted graph with these numbers of nodes and edges fits every worker, with its solves."""
         zeros = (np.broadcast_to(np.int32(0), size) for size in (n_nodes + 1, 2 * n_edges))
         return self._holds(column_bytes((*zeros, None, np.broadcast_to(0.0, n_nodes))))
 
     def _holds(self, n_bytes: int) -> bool:
         return not self.memory() or n_bytes <= USABLE * self.memory()
-
-    def _by_columns(self, arrays: tuple[Any, ...]) -> bool:
-        return self._holds(column_bytes(arrays)) if self.partition == "auto" else self.partition == "columns"
 
 
 def column_bytes(arrays: tuple[Any, ...], *, blocks: int = 19) -> int:
@@ -312,7 +309,8 @@ def column_bytes(arrays: tuple[Any, ...], *, blocks: int = 19) -> int:
 def largest_graphs(machines: Cluster, *, halo: float = 1.5) -> dict[str, int]:
     """Return the nodes of the largest graphs that fit, with 20 edges for every node, by what is divided.
 
-    Rows on all workers take `halo` times the memory of columns on one: each also has the rows of neighbours elsewhere.
+    Rows on all workers take `halo` times the memory of columns on one: each also stores the rows of neighbours on other
+    workers.
     """
     memory, one = int(USABLE * machines.memory()), np.zeros(1)
     per_node = column_bytes((np.zeros(1, np.int64), np.zeros(40, np.int32), None, one))

@@ -2,7 +2,7 @@
 
 Of finished parts the results are stored (`Store`). Of the running part, where rows are divided among workers, it is the
 iterates: the results of its operations so far, and the blocks of the workers after the last of them (`Iterates`).
-Files hold plain arrays with checksums, no code.
+Files contain plain arrays with checksums, no code.
 """
 
 from __future__ import annotations

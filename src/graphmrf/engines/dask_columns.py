@@ -1,4 +1,4 @@
-"""Columns divided among workers: each worker of a cluster holds the whole graph and an engine of its own.
+"""Columns divided among workers: each worker of a cluster stores the whole graph and has its own engine.
 
 A worker computes the parts of `map_columns`, whole solves of blocks of columns, without communication. The client
 stores what it sent until the result is back, so a worker may be lost at any moment: its part is sent again.
@@ -17,18 +17,18 @@ from uuid import uuid4
 
 import numpy as np
 
+from graphmrf.caching import cached_property
 from graphmrf.engines import Engine, build_engine
 from graphmrf.engines.dask import USABLE, Cluster, at_work, column_bytes, limit_threads, read_arrays, with_time_left
 from graphmrf.engines.dask_checkpoints import Store
 from graphmrf.errors import ClusterError, GraphMRFError
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
 class ColumnsEngine:
-    """An engine whose workers each hold the graph and take parts of the work; single products are computed here."""
+    """An engine whose workers each store the graph and compute parts of the work; single products are computed here."""
 
     def __init__(self, machines: Cluster, arrays: tuple[Any, ...]) -> None:
         self.n, self._machines, self._arrays, self.token = arrays[3].size, machines, arrays, uuid4().hex

@@ -1,4 +1,4 @@
-"""Parts of the rows of a graph on workers: read from Parquet files, and held as actors.
+"""Parts of the rows of a graph on workers: read from Parquet files, and stored as actors.
 
 Edges of files are distributed by the part of their row and assembled into the rows of a part. Each function is a Dask
 task, repeated if its worker is lost; none sees more edges than a file or a part has. `RowBlock` is
@@ -104,7 +104,7 @@ def _located(file: str, ends: Any, ids: Any) -> Ints:
 def compress_rows(bounds: Ints, part: int, pieces: list[_Piece]) -> _Rows:
     """Return the compressed rows of a part from its edges, see `split_edges`.
 
-    An edge listed again counts once; weights add up, but for an edge listed in both directions with the same weight.
+    An edge listed again counts once; weights add up, except for an edge listed in both directions with the same weight.
     """
     pairs, n = np.concatenate([each for each, _ in pieces]), int(bounds[-1])
     weights = None if pieces[0][1] is None else np.concatenate([each for _, each in pieces])
@@ -171,7 +171,7 @@ Home: TypeAlias = "tuple[str, str]"
 Calls: TypeAlias = "dict[str, tuple[Any, ...]]"  # arguments of a method of some parts, by the key of their actor
 
 _Operation: TypeAlias = "tuple[str, BlockNumber | None, tuple[Any, ...]]"
-"""Name, number of the block for its result (None: it is returned), and arguments; a number stands for its block."""
+"""Name, number of the block for its result (None: it is returned), and arguments; a number refers to its block."""
 
 
 class RowBlock:

@@ -1,9 +1,9 @@
 """Rows divided among workers: for graphs whose edges do not fit one of them.
 
-Every worker holds some rows of the adjacency, and the same rows of all blocks and windows, as an actor with the kernels
-of one machine. A product fetches the rows of other workers that its edges lead to (the halo) from where they are; sums
-over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos step is two
-messages to every worker, whatever the size of the graph.
+Every worker stores some rows of the adjacency, and the same rows of all blocks and windows, as an actor with the
+kernels of one machine. A product fetches the rows of other workers that its edges lead to (the halo) from where they
+are; sums over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos
+step is two messages to every worker, whatever the size of the graph.
 
 The blocks of a lost worker are lost. Work through `map_columns` continues from the last iterates that were stored,
 see `graphmrf.engines.dask_checkpoints.Iterates`, on rows that the other workers take over.
@@ -45,7 +45,6 @@ from graphmrf.files import parquet_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from numpy.typing import DTypeLike
 
@@ -53,12 +52,12 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-# What a lost worker shows as: a cut connection, a cancelled future, an actor that is not there; or it has no room.
+# Exceptions raised when a worker is lost: a cut connection, a cancelled future, a missing actor; or it has no memory.
 _LOST = (OSError, RuntimeError, KeyError, MemoryError, CancelledError, asyncio.CancelledError)
 
 
 class Remote:
-    """A block, or a window of some rows (None: all), that workers hold until this object is deleted."""
+    """A block, or a window of some rows (None: all), that workers store until this object is deleted."""
 
     def __init__(self, engine: RowsEngine, shape: tuple[int, ...], rows: Ints | None = None) -> None:
         self.place, self.shape, self.rows, self._forget = engine.new_place(), shape, rows, engine.forgotten
@@ -120,7 +119,7 @@ class RowsEngine(Engine):
     ) -> tuple[RowsEngine, Ints, Floats]:
         """Return the engine of a graph in Parquet files that only workers read, its row pointers and its degrees.
 
-        `names`: columns of the two ends and, where edges have weights, of these. No process ever holds more edges than
+        `names`: columns of the two ends and, where edges have weights, of these. No process ever stores more edges than
         a file has, or a part of the rows.
         """
         files, client = parquet_files(path), machines.client
@@ -217,7 +216,7 @@ class RowsEngine(Engine):
             iterates.discard()  # now that the result is stored
 
     def _attempts(self, function: Callable[..., Any], part: tuple[Any, ...], iterates: Iterates) -> Any:
-        if self._iterates is not None:  # of a part that this one belongs to: it starts anew if rows are lost later
+        if self._iterates is not None:  # of a part that this one belongs to: it restarts if rows are lost later
             self._iterates.discard()
         for attempt in range(1, self.attempts + 1):
             self._iterates, self._first, self._matrices = iterates.rewind(), next(self._numbers) + 1, {}
@@ -416,7 +415,8 @@ class RowsEngine(Engine):
             return
         first = (self._first,)
         n_bytes = sum(self.call(parts, "size", [first] * len(parts)))
-        if not iterates.has_room(n_bytes) or not self._all_see(iterates.folder.parent):
+        folder, homes = iterates.folder.parent, set(self.homes())
+        if not iterates.has_room(n_bytes) or not all(self._machines.sees_disk(home, folder) for home in homes):
             iterates.is_closed = True
             return
         files = [iterates.file(p, new=True) for p in range(len(parts))]
@@ -433,11 +433,8 @@ class RowsEngine(Engine):
             raise OSError(f"what was stored in {iterates.folder} is damaged, or not seen by all workers")
         iterates.is_behind = False
 
-    def _all_see(self, folder: Path) -> bool:
-        return all(self._machines.sees_disk(home, folder) for home in set(self.homes()))
-
     def call(self, parts: list[Home], name: str, values: list[tuple[Any, ...]]) -> list[Any]:
-        """Return what a method of every part returns; give up when a worker is gone or gives no sign of life."""
+        """Return what a method of every part returns; give up when a worker is gone or does not respond."""
         found: list[Any] = self._machines.wait({address for address, _ in parts}, self._called, parts, name, values)
         return found
 

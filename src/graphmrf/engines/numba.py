@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from graphmrf.caching import cached_property
 from graphmrf.engines import _kernels
 from graphmrf.engines.protocol import Engine
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,7 +178,7 @@ def padded_width(k: int) -> int:
 def local_engine(
     indptr: Ints, indices: Ints, weights: Floats | None, degrees: Floats, *, smallest: int = 100_000, near: int = 8192
 ) -> NumbaEngine:
-    """Return the engine of a graph, in another order of its nodes where that brings neighbours near each other."""
+    """Return the engine of a graph, with its nodes reordered where that puts neighbours close to each other."""
     order = local_order(indptr, indices, smallest=smallest, near=near)
     if order is None:
         return NumbaEngine(indptr, indices, weights, degrees)
@@ -206,7 +206,7 @@ def _inverse(order: Ints) -> Ints:
 def local_order(
     indptr: Ints, indices: Ints, *, smallest: int = 100_000, near: int = 8192, far: float = 0.5, sampled: int = 65_536
 ) -> Ints | None:
-    """Return the reverse Cuthill-McKee order of nodes; None where it would bring little.
+    """Return the reverse Cuthill-McKee order of nodes; None where it would help little.
 
     That is with fewer nodes than `smallest`, whose blocks fit the cache, and where less than the share `far` of
     `sampled` neighbours are more than `near` places apart as they are given, or more than that remain so: a block of 8
@@ -226,7 +226,7 @@ def local_order(
 
 
 def _spreads(indptr: Ints, indices: Ints, many: int, *, steps: int = 64) -> bool:
-    """Whether a few steps from the node with most neighbours reach too many nodes for any order: there are hubs."""
+    """Whether the graph has hubs: a few steps from the node with most neighbours reach too many nodes for any order."""
     frontier = np.array([int(np.argmax(np.diff(indptr)))])
     seen = np.zeros(indptr.size - 1, dtype=np.bool_)
     for _ in range(steps):

@@ -81,7 +81,7 @@ class Engine(Protocol):
         """Return a mask block: True lets an entry through. None lets everything through, and so do rows not given."""
 
     def columns(self, n_bytes: int) -> int | None:  # noqa: ARG002 - the default decides nothing
-        """Return how many columns to solve for at once when one takes so many bytes; None leaves that to the caller."""
+        """Return how many columns of `n_bytes` each to solve for at once; None leaves that to the caller."""
         return None
 
     def like(self, V: Block) -> Block:
@@ -131,7 +131,7 @@ class Engine(Protocol):
     ) -> Iterator[_Result]:
         """Yield ``function(engine, *part)`` of every part, in their order.
 
-        Parts are independent: blocks of columns, say, or probes. By default they are computed one after the other. A
+        Parts are independent, such as blocks of columns or probes. By default they are computed one after the other. A
         cluster has workers compute them, each with an engine of its own, and again if one is lost. Blocks and windows
         must therefore not leave the function. `total` is the number of parts where it is known, to report progress.
         """

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import torch
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.protocol import Engine
 from graphmrf.errors import InvalidInputError
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -27,7 +27,7 @@ class TorchEngine(Engine):
 
     `indptr`, `indices`, `weights`: compressed rows of the adjacency; `weights` is None for an unweighted graph.
     `degrees` (n,): row sums of the adjacency. `device`: where the tensors are. On "cpu" plain PyTorch operations stand
-    in for the kernels. `heavy`: edges above which a row is cut into segments of so many: a program takes about a
+    in for the kernels. `heavy`: edges above which a row is cut into segments of this length: a program takes about a
     millisecond for such rows. `memory`: bytes to plan with; by default 80 % of what is free on the device, as the rest
     is for temporary arrays. `chunk`: rows of the passes that need temporary arrays: 64 columns of them are 128 MB.
     """
@@ -155,7 +155,7 @@ class TorchEngine(Engine):
         return _host(window[0])
 
     def columns(self, n_bytes: int) -> int:
-        """Return how many columns of so many bytes fit in the device's memory, at most 64: wider rows are no faster.
+        """Return how many columns of `n_bytes` each fit in the device's memory, at most 64: wider rows are no faster.
 
         Raises InvalidInputError if not even one does.
         """
@@ -163,7 +163,7 @@ class TorchEngine(Engine):
         return int(min(64, self._room() // max(n_bytes, 1)))
 
     def _room(self) -> float:
-        """Return the bytes that may be planned with; as many as wanted where the tensors are in main memory."""
+        """Return the bytes of memory to plan with; infinite where the tensors are in main memory."""
         if self._memory is not None or self._device.type != "cuda":
             return float("inf") if self._memory is None else self._memory
         free = torch.cuda.mem_get_info(self._device)[0]

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import t as student
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import JointEstimator
 from graphmrf.estimators.inputs import check_fitted, node_positions, read_mask
@@ -17,7 +18,6 @@ from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import of_every_target
 from graphmrf.field import TERMS, Responses
 from graphmrf.graph.checks import check_count
-from graphmrf.kept import cached_property
 from graphmrf.selection import steps_to_label
 from graphmrf.text import MINUS, number
 

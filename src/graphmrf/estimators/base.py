@@ -1,4 +1,4 @@
-"""What estimators share: tables in and out, scores, summaries, error bars, sums over groups, and further labels.
+"""Code shared by estimators: tables in and out, scores, summaries, error bars, sums over groups, and further labels.
 
 An estimator of the paper has its options as the fields of a data class, its formula in ``_learn``, which sets
 ``_fitted``, the predictions (n,) of the fit, and its standard deviations in ``model_std_``. One that predicts other
@@ -126,7 +126,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         return self._again(graph, X, self._nodes.y_in(graph, X), search)
 
     def _again(self, graph: Graph, X: Any, y: Any, search: Search, **known: Any) -> Self:
-        """Return the estimator fitted again, with answers as before."""
+        """Refit the estimator; answers keep their format."""
         if search not in ("near", "anew"):
             raise InvalidInputError(f"search must be 'near' or 'anew', got {search!r}")
         before = self._nodes
@@ -143,7 +143,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
 
     @of_every_target
     def summary(self) -> str:
-        """Return what was fitted, on what, and with which coefficients, as a table of text."""
+        """Return a text summary of the fit: data, options and coefficients."""
         nodes = getattr(self, "_nodes", None)
         if nodes is None:
             return Summary(f"{type(self).__name__}: not fitted yet")
@@ -222,8 +222,8 @@ class JointEstimator(NodeEstimator):
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
-        Labelled nodes count with their label, but for measurements with an error. Of counts and shares it is the sum of
-        cases or successes, given the exposure or trials of every node.
+        Labelled nodes count with their label, except for measurements with an error. Of counts and shares it is the sum
+        of cases or successes, given the exposure or trials of every node.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class CheckedEstimator(JointEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What the check of the intervals found; nothing where holes are random, or intervals cover."""
+        """Notes from the check of interval coverage; empty if the holes are random or coverage is nominal."""
         check_fitted(self, "interval_check_")
         return self.interval_check_.notes
 
@@ -363,7 +363,7 @@ class CheckedEstimator(JointEstimator):
             Another graph and the features of its nodes, the same columns; they are centred on the means of the fit.
             By default those of the fit. Propagation predicts the graph of its labels only.
         return_std : bool, default False
-            Also return the standard deviation of outcome less prediction, 0 where labels are kept. It includes the
+            Also return the standard deviation of outcome less prediction, 0 where labels are returned. It includes the
             uncertainty of the coefficients and of the noise scale (see `ResidualField` and `student_std`), and the
             widening by held-out labels (see `out_of_fold`).
 
@@ -384,7 +384,7 @@ class CheckedEstimator(JointEstimator):
     def predict_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the ends of an interval for the outcome of every node, by Student's distribution.
 
-        Where labels are kept it has width 0.
+        Where labels are returned it has width 0.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ class CheckedEstimator(JointEstimator):
 
     @refuses_former_options
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> Floats:
-        """Return joint draws of the outcome of all nodes, shape (n_samples, n); where labels are kept, with them.
+        """Return joint draws of the outcome of all nodes, shape (n_samples, n), with labels where `predict` has them.
 
         All nodes share the errors of the coefficients. When y was a Series the answer is a DataFrame with a column for
         every node.
@@ -511,7 +511,7 @@ class PropagatingEstimator(CheckedEstimator):
 
     def _propagate(self, base: Floats, residuals: ResidualField, outcome: Outcome) -> None:
         """Set the predictions: those of a base, plus its residuals, propagated."""
-        self._residuals, self.dof_ = residuals, residuals.freedom
+        self._residuals, self.dof_ = residuals, residuals.dof
         self._fitted = outcome.clamp(base + residuals.propagated)
 
     @property

@@ -91,14 +91,7 @@ class Categories:
         return cls(found)
 
     def dummies(self, X: Any) -> Any:
-        """Return a table with a column of 0 and 1 for each level, `name=level`; missing and new levels are 0 in all.
-
-        Examples
-        --------
-        >>> table = pd.DataFrame({"dorm": ["a", "b", None, "b", "a"], "age": [20, 21, 19, 22, 20]})
-        >>> Categories.of(table).dummies(table).to_dict("list")
-        {'dorm=a': [1.0, 0.0, 0.0, 0.0, 1.0], 'dorm=b': [0.0, 1.0, 0.0, 1.0, 0.0], 'age': [20, 21, 19, 22, 20]}
-        """
+        """Return a table with a column of 0 and 1 for each level, `name=level`; missing and new levels are 0 in all."""
         if not self.levels or not isinstance(X, pd.DataFrame):
             return X
         parts = [X[[name]] if name not in self.levels else self._of(X, name) for name in X.columns]
@@ -139,7 +132,7 @@ class Labels:
 
 
 def check_graph(graph: object) -> Graph:
-    """Return the graph, also one of SciPy, NetworkX or igraph, or say how to make one."""
+    """Return the graph, converted from SciPy, NetworkX or igraph; raise an error that names the constructors."""
     return Graph.wrap(graph)
 
 
@@ -205,14 +198,7 @@ def _places(found: list[Any], wanted: list[Any]) -> list[int]:
 
 
 def read_labels(y: Any, n: int) -> Labels:
-    """Return the classes of `n` nodes: numbers, text or booleans; NaN, None or an empty cell is to be predicted.
-
-    Examples
-    --------
-    >>> labels = read_labels(["no", None, "yes"], 3)
-    >>> labels.codes, labels.classes.tolist()
-    (array([ 0, -1,  1]), ['no', 'yes'])
-    """
+    """Return the classes of `n` nodes: numbers, text or booleans; NaN, None or an empty cell is to be predicted."""
     values = _label_values(y, n)
     known = np.flatnonzero(~pd.isna(values))
     if not known.size:
@@ -222,7 +208,7 @@ def read_labels(y: Any, n: int) -> Labels:
     except TypeError as error:
         kinds = sorted({type(value).__name__ for value in values[known].tolist()})
         raise InvalidInputError(
-            f"y must hold labels of one kind, got {' and '.join(kinds)}; convert them, for example with str"
+            f"labels in y must all have one type, got {' and '.join(kinds)}; convert them, for example with str"
         ) from error
     codes = np.full(n, -1)
     codes[known] = np.searchsorted(classes, np.array(values[known].tolist()))
@@ -256,7 +242,7 @@ def check_seen(truth: Labels, classes: Any) -> Ints:
     unseen = [value for value in truth.classes.tolist() if value not in classes.tolist()]
     if unseen:
         raise InvalidInputError(
-            f"y must hold classes of the fit, {_listed(classes.tolist())}, got {_listed(unseen)}; "
+            f"y must contain classes of the fit only, {_listed(classes.tolist())}, got {_listed(unseen)}; "
             "fit with labels of those classes too, or put NaN there"
         )
     position = np.array([classes.tolist().index(value) for value in truth.classes.tolist()])
@@ -311,11 +297,11 @@ def node_positions(graph: Graph, X: Any) -> Ints:
         places = graph.ids.get_indexer(pd.Index(named, tupleize_cols=False))
         if (places < 0).any():
             stray = named.tolist()[int(np.argmax(places < 0))]
-            raise InvalidInputError(f"X must hold ids of the graph, got {stray!r}; pass some of graph.ids")
+            raise InvalidInputError(f"X must contain ids of the graph, got {stray!r}; pass some of graph.ids")
         return np.asarray(places)
     whole = named.dtype.kind in "iu" or (named.dtype.kind == "f" and (named == np.floor(named)).all())
     if not whole or (named < 0).any() or (named >= graph.n_nodes).any():
-        raise InvalidInputError(f"X must hold node positions 0 to {graph.n_nodes - 1}; or give the graph its ids")
+        raise InvalidInputError(f"X must contain node positions 0 to {graph.n_nodes - 1}; or give the graph its ids")
     return named.astype(np.int64)
 
 
@@ -405,13 +391,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def as_sparse(X: Any) -> Any:
-    """Return a sparse matrix of SciPy or PyTorch in rows; anything else as it is.
-
-    Examples
-    --------
-    >>> as_sparse(sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3))).toarray()
-    array([[0., 3., 0.]])
-    """
+    """Return a sparse matrix of SciPy or PyTorch in rows; anything else as it is."""
     if type(X).__module__.partition(".")[0] == "torch" and "sparse" in str(X.layout):
         X = X.detach().cpu().to_sparse_coo().coalesce()
         X = sparse.coo_array((X.values().numpy(), tuple(X.indices().numpy())), shape=tuple(X.shape))
@@ -419,7 +399,7 @@ def as_sparse(X: Any) -> Any:
         return X
     if X.ndim != 2 or X.dtype.kind not in "buif":
         raise InvalidInputError(
-            f"X must hold real numbers in two dimensions (nodes, features), got {X.dtype} of shape {X.shape}; "
+            f"X must have numbers in two dimensions (nodes, features), got {X.dtype} of shape {X.shape}; "
             "convert it first"
         )
     return sparse.csr_array(X if X.dtype.kind == "f" else X.astype(np.float64))
@@ -467,18 +447,18 @@ def _numbers(values: Any, name: str) -> tuple[Floats, bool]:
         values = np.ma.filled(values.astype(np.float64), np.nan)
     array = np.asarray(values)
     if array.dtype.kind not in "buifO":
-        raise InvalidInputError(f"{name} must hold real numbers, got dtype {array.dtype}; convert or encode it first")
+        raise InvalidInputError(f"{name} must be numeric, got dtype {array.dtype}; convert or encode it first")
     try:
         return array.astype(np.float64), array.dtype == np.float32
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold numbers, got {error}; convert or encode it first") from error
+        raise InvalidInputError(f"{name} must be numeric, got {error}; convert or encode it first") from error
 
 
 def _frame_numbers(frame: pd.DataFrame) -> tuple[Floats, bool]:
     for name, dtype in frame.dtypes.items():
         if dtype.kind not in "buif":
             raise InvalidInputError(
-                f"X must hold numbers, got {dtype} in column {name!r}; encode it, for example with pandas.get_dummies"
+                f"X must be numeric, got {dtype} in column {name!r}; encode it, for example with pandas.get_dummies"
             )
     single = bool(frame.shape[1]) and all(dtype == np.float32 for dtype in frame.dtypes)
     return frame.to_numpy(dtype=np.float64, na_value=np.nan), single

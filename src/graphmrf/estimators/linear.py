@@ -1,7 +1,7 @@
 """Linear predictors from features of a node alone, smoothed over the graph, or averaged a number of times.
 
-A strongly smooth field has a large mean of its own, which changes from sample to sample. On the graph of the labels
-an intercept rightly takes it up; on another graph it is an error at every node. ``fit_intercept="auto"`` therefore
+A strongly smooth field has a large mean of its own, which changes from sample to sample. On the fitted graph an
+intercept rightly absorbs it; on another graph that intercept is wrong at every node. ``fit_intercept="auto"`` therefore
 tests whether the labels support an intercept, or only the mean of one smooth sample.
 """
 
@@ -57,7 +57,7 @@ class LinearRegression(LeastSquaresEstimator):
 
     .. math:: y = X b + c
 
-    (The paper trains it as a network by gradient descent with early stopping; least squares is where that would end.)
+    (The paper trains it as a network by gradient descent with early stopping, which converges to least squares.)
 
     When the labelled nodes do not determine all coefficients, `b` is the one whose predictor `X b` varies least over
     all nodes: a constant feature gets coefficient 0, equal features share theirs, without features the prediction is
@@ -95,7 +95,7 @@ class LinearRegression(LeastSquaresEstimator):
     fit_intercept: Intercept = True
 
     def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
-        intercept = settle_intercept(self, graph, table.X, outcome, lambda _: table.X)
+        intercept = choose_intercept(self, graph, table.X, outcome, lambda _: table.X)
         self._features = features = whiten(table.X, centred=intercept)
         Z, known = features.Z[outcome.known], outcome.y[outcome.known]
         self._fit = fit = fit_least_squares(Z, known, intercept=intercept)
@@ -136,7 +136,7 @@ class LinearGraphConvolution(FeatureEstimator):
     Where the labelled nodes do not determine all coefficients, or only below the accuracy of the solver, `b` is the one
     whose unsmoothed predictor `X b` varies least over all nodes (see `LinearRegression`). At ``alpha=0``, or without
     edges, the predictions are those of `LinearRegression`. An isolated node counts as one whose neighbours have average
-    features: its own features vary far more than the smoothed ones that the coefficients are for.
+    features: its raw features vary far more than the smoothed features on which the coefficients were estimated.
 
     A strongly smoothed feature is almost constant, so that with a large coefficient it explains by chance whatever is
     smooth on this graph, and is far off on another. While a level is searched the coefficients therefore have a weak
@@ -147,7 +147,7 @@ class LinearGraphConvolution(FeatureEstimator):
     alpha, omega, cv, random_state : see `LabelPropagation`
         Smoothing level, on one of two scales, or how it is chosen.
     fit_intercept : bool or "auto", default True
-        Fit the constant c. Without it the features are not centred either: the model as it stands, for data of mean
+        Fit the constant c. Without it features are not centred either, as in the paper: for data of mean
         zero. That transfers better to another graph, because one strongly smooth sample has a large mean of its own.
         "auto" fits an intercept only if it is more than 3 standard errors from zero, under the field that the
         residuals form. True is right for predictions on the graph of the fit; use "auto" (or False, if means are known
@@ -174,7 +174,7 @@ class LinearGraphConvolution(FeatureEstimator):
         The rank of the smoothed features, and one for the intercept.
     directions_ : array of shape (n, k)
         Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
-        where labels are so many that error bars need none, see `certain`.
+        where there are enough labels for error bars without it, see `certain`.
     dof_, scale_, cv_results_ : see `LabelPropagation`
         Degrees of freedom, noise scale from the residuals, and the search of the level.
 
@@ -201,11 +201,11 @@ class LinearGraphConvolution(FeatureEstimator):
     def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
         level = given_level(self.alpha, self.omega)
         self.shrinkage_ = given_shrinkage(self.shrinkage, level)
-        self._centred = settle_intercept(
+        self._centred = choose_intercept(
             self, graph, table.X, outcome, lambda fitted: smooth_features(graph, table.X, fitted.alpha_)
         )
         features = whiten(table.X, centred=self._centred, shrinkage=self.shrinkage_)
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             level, self, graph, outcome, lambda folds: search_convolution(graph, features, outcome.y, folds)
         )
         self.omega_, self.feature_means_ = as_omega(self.alpha_), features.means
@@ -317,7 +317,7 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
 
     def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
         given, engine = given_layers(self.n_layers), graph.loop_engine
-        intercept = settle_intercept(
+        intercept = choose_intercept(
             self, graph, table.X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_)
         )
         self._graph, self._features = graph, whiten(table.X, centred=intercept)
@@ -371,15 +371,7 @@ def given_layers(n_layers: Layers) -> int | None:
 
 
 def search_layers(powers: Floats, y: Floats, folds: Ints, *, intercept: bool) -> AlphaSearch:
-    """Cross-validate least squares on features (n_powers, n_labelled, p) after 0, 1, ... layers, in place of a level.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y, folds = np.arange(4.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 1, 0, 1])
-    >>> search_layers(np.stack([X % 2, X]), y, folds, intercept=True).alpha
-    1.0
-    """
+    """Cross-validate least squares on features (n_powers, n_labelled, p) after 0, 1, ... layers, not a level."""
     with threadpool_limits(1, "blas"):
         fits = [fold_fits(Z, y, folds, intercept=intercept, noise=0.0) for Z in powers]
     return AlphaSearch.score(range(len(powers)), own_fold(np.stack(fits), folds), y, folds)
@@ -404,7 +396,7 @@ def given_level(alpha: Level, omega: float | None) -> float | None:
     return float(alpha)
 
 
-def settle(
+def choose_level(
     level: float | None, estimator: Any, graph: Graph, outcome: Outcome, search: Callable[[Ints], AlphaSearch]
 ) -> tuple[float, dict[str, Floats] | None]:
     """Return the level and the table of the search, which is run only if no level was given.
@@ -437,8 +429,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def settle_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smoothed: Callable[[Any], Floats]) -> bool:
-    """Return whether to fit an intercept: as the user says, or with "auto" as the labels support.
+def choose_intercept(estimator: Any, graph: Graph, X: Any, outcome: Outcome, smoothed: Callable[[Any], Floats]) -> bool:
+    """Return whether to fit an intercept: as given, or for "auto" if the labels support one.
 
     For "auto" the estimator is first fitted with an intercept, and the smoothing level of its residuals is chosen
     by cross-validation. The intercept stays if it is more than 3 standard errors from zero at that level and, if the

@@ -37,15 +37,6 @@ class ObservedRegressor(NodeEstimator):
 
     `likelihood`: as of `GraphRegressor`. `known`: `exposure`, `trials`, `std` or `weight` (n,) of the nodes, by name.
     `rows`: all observations where nodes have several; every node is predicted then.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> ring = Graph.from_edges(np.arange(12), (np.arange(12) + 1) % 12)
-    >>> cases = np.array([2.0, 2, 1, 3, 2, np.nan, 2, 1, 3, 2, 2, 2])
-    >>> model = ObservedRegressor("poisson", {"exposure": np.full(12, 100.0)}).fit(ring, None, cases)
-    >>> model.predict()[4:7].round()
-    array([2., 2., 2.])
     """
 
     likelihood: str
@@ -80,7 +71,7 @@ class ObservedRegressor(NodeEstimator):
 
     @answers_tables
     def predict(self, graph: None = None, X: None = None, *, return_std: bool = False) -> Any:
-        """Return the observation of every node and its standard deviation, 0 where it is kept.
+        """Return the observation of every node and its standard deviation, 0 where the observation is returned.
 
         Of counts the median of the rate times the exposure, and half the width of its central 68 %, as in
         `GraphRegressor.predict`; of successes their mean, and of measurements the value that is measured.
@@ -91,7 +82,7 @@ class ObservedRegressor(NodeEstimator):
         return (mean, std) if return_std else mean
 
     def predict_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Return the ends of intervals; of width 0 where observations are kept."""
+        """Return the ends of intervals; of width 0 where observations are returned."""
         check_fitted(self, "regressor_")
         low, high = self.regressor_.predict_interval(level, of=self._of)
         return self._clamped(low), self._clamped(high)
@@ -165,13 +156,7 @@ class Method:
         transform: str = "identity",
         likelihood: str = "auto",
     ) -> Any:
-        """Return a new estimator with those of the options that it has.
-
-        Examples
-        --------
-        >>> METHODS["lgc-rp"].make(alpha=0.5, transform="log")
-        ResidualPropagation(alpha=0.5, base=LinearGraphConvolution(alpha=0.5))
-        """
+        """Return a new estimator with those of the options that it has."""
         options = {"alpha": alpha, "cv": cv, "random_state": random_state, "transform": transform}
         options |= {"likelihood": likelihood}
         estimator = self.estimator(**_known(self.estimator, options))

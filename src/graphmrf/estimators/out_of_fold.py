@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
+from graphmrf.caching import cached_property
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.inputs import read_outcome
-from graphmrf.kept import cached_property
 from graphmrf.selection import own_fold, steps_to_label
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _ENOUGH = 36  # labels in a group of distances: a coverage of 90 % then has a st
 
 
 class NodeRegressor(Protocol):
-    """A predictor that knows the graph and that residuals can be propagated on top of.
+    """A predictor that uses the graph and whose residuals can be propagated.
 
     One that is linear in the labels may give ``directions_``, columns (n, k) that span its fit and are orthonormal over
     the labelled nodes (see `LeastSquares.directions`), from which the uncertainty of its coefficients follows.
@@ -211,12 +211,6 @@ class IntervalCheck:
 
 
 def _widening(scores: Floats) -> float:
-    """Return the factor that makes intervals cover: the quantile of split conformal prediction, at least 1.
-
-    Examples
-    --------
-    >>> _widening(np.linspace(0.1, 2.0, 20)), _widening(np.linspace(0.01, 0.5, 50)), _widening(np.empty(0))
-    (1.9, 1.0, 1.0)
-    """
+    """Return the factor that makes intervals cover: the quantile of split conformal prediction, at least 1."""
     rank = int(np.ceil((scores.size + 1) * LEVEL))
     return max(1.0, float(np.sort(scores)[min(rank, scores.size) - 1])) if scores.size else 1.0

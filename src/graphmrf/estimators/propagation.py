@@ -1,4 +1,4 @@
-"""Propagation along the edges: of labels, held fixed or not, and of the residuals of a base predictor."""
+"""Propagation along the edges of labels, fixed or not, and of the residuals of a base predictor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphmrf.estimators.inputs import (
     read_outcome,
     refuse_other_graph,
 )
-from graphmrf.estimators.linear import Level, LinearGraphConvolution, given_level, given_shrinkage, settle
+from graphmrf.estimators.linear import Level, LinearGraphConvolution, choose_level, given_level, given_shrinkage
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
 from graphmrf.linalg import smooth
@@ -54,7 +54,7 @@ class LabelPropagation(PropagatingEstimator):
     .. math:: y_U = \bar y - (I + \omega N)_{UU}^{-1} (I + \omega N)_{UL} (y_L - \bar y)
 
     It is the expectation of a field of precision proportional to :math:`I + \omega N` given its labels, about the
-    labelled mean. (The paper assumes centred data and leaves the mean out; its experiments have it.)
+    labelled mean. (The paper assumes centred data and leaves the mean out; its experiments include it.)
 
     A labelled node keeps its label. A node that no label reaches (another component, an isolated node, or
     ``alpha=0``) gets the mean.
@@ -101,7 +101,7 @@ class LabelPropagation(PropagatingEstimator):
 
     def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:  # noqa: ARG002  (every estimator is fitted alike)
         level = given_level(self.alpha, self.omega)
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             level, self, graph, outcome, lambda folds: search_propagation(graph, outcome.y, folds)
         )
         labels, m = outcome.y[outcome.known], outcome.n_labelled
@@ -156,7 +156,7 @@ class LabelSpreading(NodeEstimator):
     def fit(self, graph: Graph, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002  (every estimator is fitted alike)
         """Learn the level and smooth the labels; `X` is ignored, `y` (n,) is NaN where it is to be predicted."""
         level, outcome = given_level(self.alpha, self.omega), read_outcome(y, check_graph(graph).n_nodes)
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             level, self, graph, outcome, lambda folds: search_spreading(graph, outcome.y, folds)
         )
         self.omega_, self.mean_ = as_omega(self.alpha_), float(outcome.y[outcome.known].mean())
@@ -174,7 +174,7 @@ class LabelSpreading(NodeEstimator):
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints) -> Floats:  # noqa: ARG002  (as in every estimator)
-        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, the level kept."""
+        """Return the prediction (n_labelled,) of each labelled node by a fit without its fold, at the same level."""
         check_fitted(self, "_fitted")
         outcome = read_outcome(y, graph.n_nodes)
         return np.asarray(search_spreading(graph, outcome.y, folds, alphas=(self.alpha_,)).predictions[0])
@@ -213,8 +213,8 @@ class ResidualPropagation(PropagatingEstimator):
         A predictor of graphmrf that does not itself return the labels, or a regressor with methods ``fit(X, y)`` and
         ``predict(X)``, such as those of scikit-learn. It is cloned.
     predictions : array or Series of shape (n,), optional
-        In place of a base, existing predictions of all nodes, say by a network. Those at labelled nodes must be out of
-        fold, or there is no residual to propagate.
+        In place of a base, existing predictions of all nodes, such as those of a network. Those at labelled nodes must
+        be out of fold, or there is no residual to propagate.
     alpha, omega, cv, random_state : see `LabelPropagation`
         Level of the propagation, on one of two scales, or how it is chosen.
 
@@ -245,13 +245,15 @@ class ResidualPropagation(PropagatingEstimator):
     random_state: int = 0
 
     def _learn(self, graph: Graph, X: Any, outcome: Outcome) -> None:
-        level, known = given_level(self.alpha, self.omega), outcome.known
+        base, level, known = self.base, given_level(self.alpha, self.omega), outcome.known
         self._check_base()
         if self.predictions is not None:
-            residuals = self._take_predictions(level, graph, outcome)
-        elif level is None and _chooses_level(self.base):
+            self.base_: Any = None
+            self._base_values = read_predictions(graph, self.predictions)
+            residuals = self._choose_level(level, graph, outcome, self._base_values[known])
+        elif level is None and isinstance(base, LinearGraphConvolution) and given_level(base.alpha, base.omega) is None:
             residuals = self._fit_jointly(graph, X, outcome)
-        elif knows_graph(self.base):
+        elif knows_graph(base):
             residuals = self._fit_in_turn(level, graph, X, outcome)
         else:
             residuals = self._fit_crosswise(level, graph, X, outcome)
@@ -292,7 +294,7 @@ class ResidualPropagation(PropagatingEstimator):
         read = read_features(X, graph.n_nodes, "LinearGraphConvolution")
         features = whiten(read.X, centred=self.base.fit_intercept is not False, shrinkage=shrinkage)
         del read  # whitened features take as much memory, and the search needs no others
-        self.alpha_, self.cv_results_ = settle(
+        self.alpha_, self.cv_results_ = choose_level(
             None, self, graph, outcome, lambda folds: search_convolution_and_residual(graph, features, outcome.y, folds)
         )
         return self._fit_base(clone(self.base).set_params(alpha=self.alpha_), graph, X, outcome)
@@ -304,7 +306,7 @@ class ResidualPropagation(PropagatingEstimator):
             without_fold = refit_folds(self.base_, graph, X, outcome, folds)
             return search_residual(graph, outcome.y, without_fold, folds)
 
-        self.alpha_, self.cv_results_ = settle(level, self, graph, outcome, search)
+        self.alpha_, self.cv_results_ = choose_level(level, self, graph, outcome, search)
         return residuals
 
     def _fit_crosswise(self, level: float | None, graph: Graph, X: Any, outcome: Outcome) -> Floats:
@@ -315,15 +317,13 @@ class ResidualPropagation(PropagatingEstimator):
         self._base_values = np.asarray(np.ravel(self.base_.predict(X)), dtype=np.float64)
         return self._choose_level(level, graph, outcome, left_out)
 
-    def _take_predictions(self, level: float | None, graph: Graph, outcome: Outcome) -> Floats:
-        self.base_, self._base_values = None, read_predictions(graph, self.predictions)
-        return self._choose_level(level, graph, outcome, self._base_values[outcome.known])
-
     def _choose_level(self, level: float | None, graph: Graph, outcome: Outcome, left_out: Floats) -> Floats:
         """Choose the level from predictions of labelled nodes without their labels; return the residuals."""
-        self.alpha_, self.cv_results_ = settle(
-            level, self, graph, outcome, lambda folds: _search_residual(graph, outcome, left_out, folds)
-        )
+
+        def search(folds: Ints) -> AlphaSearch:
+            return search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
+
+        self.alpha_, self.cv_results_ = choose_level(level, self, graph, outcome, search)
         return np.asarray(outcome.y[outcome.known] - left_out)
 
     def _check_base(self) -> None:
@@ -335,11 +335,6 @@ class ResidualPropagation(PropagatingEstimator):
             raise InvalidInputError(
                 f"base must leave residuals at the labelled nodes, got {name}, which returns labels; use {name} alone"
             )
-
-
-def _chooses_level(base: Any) -> bool:
-    """Whether the base is a convolution that leaves its level to cross-validation."""
-    return isinstance(base, LinearGraphConvolution) and given_level(base.alpha, base.omega) is None
 
 
 def knows_graph(base: Any) -> TypeGuard[NodeRegressor]:
@@ -370,7 +365,8 @@ def read_predictions(graph: Graph, predictions: Any) -> Floats:
 
 def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
     """Return the features for a scikit-learn regressor, which checks their values itself."""
-    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or _classifies(base):
+    classifies = is_classifier(base) if isinstance(base, BaseEstimator) else hasattr(base, "predict_proba")
+    if not (hasattr(base, "fit") and hasattr(base, "predict")) or isinstance(base, type) or classifies:
         raise InvalidInputError(
             f"base must be a regressor of graphmrf or scikit-learn, got {base!r}; pass an instance, such as "
             "LinearGraphConvolution()"
@@ -385,16 +381,8 @@ def check_regressor(base: Any, X: Any, graph: Graph) -> Any:
     return X
 
 
-def _classifies(base: Any) -> bool:
-    return is_classifier(base) if isinstance(base, BaseEstimator) else hasattr(base, "predict_proba")
-
-
 def _rows(X: Any, rows: Bools) -> Any:
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-
-
-def _search_residual(graph: Graph, outcome: Outcome, left_out: Floats, folds: Ints) -> AlphaSearch:
-    return search_residual(graph, outcome.y, _for_all_folds(left_out, folds), folds)
 
 
 def _for_all_folds(left_out: Floats, folds: Ints) -> Floats:

@@ -274,7 +274,7 @@ def _column(option: str, values: Any, count: int) -> Floats:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{option} must hold numbers, got {error}; convert it first") from error
+        raise InvalidInputError(f"{option} must be numeric, got {error}; convert it first") from error
     if found.ndim and found.shape != (count,):
         raise InvalidInputError(
             f"{option} must be one number, or one for each of the {count} rows of y, got shape {found.shape}"

@@ -131,7 +131,7 @@ class GraphSmoother(TransformerMixin, Storable, BaseEstimator):
     alpha: float = 0.5
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  (every transformer is fitted alike)
-        """Smooth the features of all nodes; `X` holds nodes, or, without `features`, the features of all nodes."""
+        """Smooth the features of all nodes; `X`: nodes or, without `features`, the features of all nodes."""
         graph = check_graph(self.graph)
         level = given_level(self.alpha, None)
         if level is None:

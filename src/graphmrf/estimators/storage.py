@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import atomic, check_place, check_readable
 from graphmrf.graph import Graph
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     import os
@@ -42,8 +42,8 @@ class Storable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, which `graphmrf.load` reads.
 
-        The file has the data and what the fit learned: arrays and plain values, nothing that is executed when it is
-        read. It appears whole or not at all.
+        The file contains the data and the fitted parameters as arrays and plain values; nothing in it is executed when
+        it is read. It is written completely or not at all.
 
         `path`: where to write; by convention with the suffix ``.gmrf``. Raises InvalidInputError if the model has parts
         of other packages, such as a base of scikit-learn, or the file cannot be written.
@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     InvalidInputError
-        If the file is no model, damaged, or of a newer version of the format.
+        If the file is not a model, damaged, or of a newer version of the format.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _not_a_model(place: object) -> InvalidInputError:
-    return InvalidInputError(f"{place} is not a model of graphmrf; give a file that model.save wrote")
+    return InvalidInputError(f"{place} is not a graphmrf model; pass a file written by model.save")
 
 
 def _read(archive: zipfile.ZipFile, place: str) -> Any:
@@ -113,7 +113,7 @@ def _read(archive: zipfile.ZipFile, place: str) -> Any:
             f"({table['format']}, {FORMAT} here); upgrade graphmrf, or save the model with this version"
         )
     if hashlib.sha256(text).hexdigest() != archive.read(_DIGEST).decode():
-        raise ValueError("its table was changed")
+        raise ValueError("its contents were changed")
     arrays = (io.BytesIO(archive.read(f"arrays/{k}.npy")) for k in range(table["arrays"]))
     reader = _Reader(table["objects"], [np.lib.format.read_array(each, allow_pickle=False) for each in arrays])
     return reader.decoded(table["model"])
@@ -279,7 +279,7 @@ def _class(name: str) -> Any:
     module, _, own = name.rpartition(".")
     found = getattr(import_module(module), own, None) if module.startswith(_PACKAGES) else None
     if not isinstance(found, type) or not _is_ours(found):
-        raise ValueError(f"{name} is no part of a model")
+        raise ValueError(f"{name} is not part of a model")
     return found
 
 
@@ -292,12 +292,9 @@ def _state(value: Any) -> dict[str, Any]:
         raise InvalidInputError(
             "a model is saved with its graph, but its edges are on the workers of a cluster; save the predictions"
         )
-    cached = {name for base in type(value).__mro__ for name, each in vars(base).items() if _is_cached(each)}
+    members = (member for base in type(value).__mro__ for member in vars(base).items())
+    cached = {name for name, each in members if isinstance(each, cached_property)}
     state = {name: each for name, each in (value.__getstate__() or {}).items() if name not in cached}
     if isinstance(value, Graph) and not isinstance(value.engine_name, str):
         state["engine_name"] = "auto"
     return state
-
-
-def _is_cached(attribute: Any) -> bool:
-    return isinstance(attribute, cached_property)

@@ -1,4 +1,4 @@
-"""Tables in, tables out: rows are matched with nodes by id, and answers carry the ids; arrays stay arrays.
+"""Tables in, tables out: rows are matched with nodes by id, and answers have the ids as index; arrays stay arrays.
 
 The decorators stand on the methods of every estimator, whose bodies see arrays and tables in node order only. A fit to
 several outcomes is a copy of the estimator for each, with answers side by side.
@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Components, as_sparse, check_graph, is_sparse
 from graphmrf.graph import Graph
 from graphmrf.graph.ids import as_pandas, in_node_order
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -132,13 +132,7 @@ def targets_of(y: Any) -> dict[Any, Any]:
 
 
 def side_by_side(answers: Mapping[Any, Any]) -> Any:
-    """Return answers (n,) about several targets as columns, texts one below the other, and others as a list.
-
-    Examples
-    --------
-    >>> side_by_side({"rent": np.array([1.0, 2.0]), "area": np.array([3.0, 4.0])}).tolist()
-    [[1.0, 3.0], [2.0, 4.0]]
-    """
+    """Return answers (n,) about several targets as columns, texts one below the other, and others as a list."""
     first, *_ = found = list(answers.values())
     if isinstance(first, tuple):
         return tuple(side_by_side(dict(zip(answers, each, strict=True))) for each in zip(*found, strict=True))
@@ -309,9 +303,10 @@ def in_rows(graph: Any, X: Any, y: Any) -> tuple[Graph, Any, Any]:
 
 
 def _refuse_half_named(graph: Graph, X: Any, y: Any) -> None:
-    """Raise if one of two tables has its rows in another order than the graph, and the other does not say its own."""
+    """Raise if one of two tables has its rows in another order than the graph, and the other has no ids."""
     for table, other, names in ((X, y, "Xy"), (y, X, "yX")):
-        if _reordered(table, graph) and not _names_rows(other):
+        reordered = graph.ids is not None and _names_rows(table) and not table.index.equals(graph.ids)
+        if reordered and not _names_rows(other):
             raise InvalidInputError(
                 f"{names[0]} has its rows by id, in another order than the graph, and {names[1]} has no ids, so that "
                 f"its order is unclear; give {names[1]} the ids, too, or pass {names[0]}.loc[graph.ids] if "
@@ -321,10 +316,6 @@ def _refuse_half_named(graph: Graph, X: Any, y: Any) -> None:
 
 def _names_rows(table: Any) -> bool:
     return isinstance(table, pd.DataFrame | pd.Series) and not isinstance(table.index, pd.RangeIndex)
-
-
-def _reordered(table: Any, graph: Graph) -> bool:
-    return graph.ids is not None and _names_rows(table) and not table.index.equals(graph.ids)
 
 
 def _of_polars(table: Any, graph: Graph) -> tuple[bool, Any]:

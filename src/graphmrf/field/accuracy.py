@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import Mixture
 from graphmrf.field.reading import AtNodes, Numbers, Observed
-from graphmrf.kept import cached_property
 from graphmrf.model.expected_accuracy import greedy_labels
 
 if TYPE_CHECKING:

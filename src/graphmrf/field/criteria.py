@@ -18,10 +18,10 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
+from graphmrf.caching import cached_property
 from graphmrf.field.reading import Numbers, Observed
 from graphmrf.field.space import NOISE
 from graphmrf.field.terms import TERMS
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import cho_solve, lapack, solve_triangular
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.observations import Observations
 from graphmrf.field.space import NOISE, Space
 from graphmrf.field.spectrum import Correlations, FieldSpectrum
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

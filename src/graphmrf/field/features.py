@@ -21,8 +21,8 @@ import pandas as pd
 from scipy import sparse
 from scipy.special import ndtri
 
+from graphmrf.caching import cached_property
 from graphmrf.graph import Graph
-from graphmrf.kept import cached_property
 from graphmrf.linalg.factor import core_numbers
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphmrf.caching import cached_property
 from graphmrf.field.features import order_by_content
 from graphmrf.field.search import MEMBERS
 from graphmrf.graph import Graph
-from graphmrf.kept import cached_property
 from graphmrf.model.conditional import condition
 from graphmrf.model.fit import fit_for_imputation
 

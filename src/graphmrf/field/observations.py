@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.likelihoods import Expansion
 from graphmrf.field.space import TOTAL
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

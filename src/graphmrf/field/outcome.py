@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.attributions import Orders
@@ -24,7 +25,6 @@ from graphmrf.field.space import NOISE
 from graphmrf.field.spectrum import FieldSpectrum
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import choose_transform
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

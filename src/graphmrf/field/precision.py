@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize_scalar
 
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 from graphmrf.linalg.factor import Ordering, Symbolic
 from graphmrf.linalg.multishift import product
 from graphmrf.linalg.operator import conjugate_gradients

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from scipy.special import ndtr
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import digamma, erfinv, ndtr, polygamma
 
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,13 +28,13 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
+from graphmrf.caching import cached_property
 from graphmrf.field.dense import INTERCEPT
 from graphmrf.field.observations import Observations
 from graphmrf.field.precision import GraphPrecisions, JointPrecision, unit_probes
 from graphmrf.field.space import NOISE, Shape, Space
 from graphmrf.field.spectrum import range_prior
 from graphmrf.field.terms import LinearTerm, Nonlinear, Smoothed, squared_distances
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

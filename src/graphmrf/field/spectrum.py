@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order
 
+from graphmrf.caching import cached_property
 from graphmrf.field.space import Shape
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import boxcox, boxcox1p, inv_boxcox
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.dense import DenseField
 from graphmrf.field.observations import Observations
 from graphmrf.field.search import find_mode
 from graphmrf.field.terms import TERMS, Prior
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints

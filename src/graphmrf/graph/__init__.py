@@ -10,12 +10,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from threadpoolctl import threadpool_limits
 
+from graphmrf.caching import cached_property
 from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
 from graphmrf.errors import InvalidInputError, RefusesFormerNames
 from graphmrf.graph import checks, containers
 from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
 from graphmrf.graph.product import TimeProduct, as_times
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ class Graph(RefusesFormerNames):
     with an empty row for an isolated node in both, so that no edges means no smoothing.
     Self loops are dropped. `notes` lists what was changed; all arrays are read-only.
 
-    A graph that knows the `ids` of its nodes matches them with the index of the tables of pandas it is used with, so
+    A graph with the `ids` of its nodes matches them with the index of the tables of pandas it is used with, so
     that the order of their rows does not matter; see `align`.
 
     Parameters
@@ -68,8 +68,8 @@ class Graph(RefusesFormerNames):
     Raises
     ------
     InvalidInputError
-        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine
-        or Laplacian.
+        If `W` is not square, not symmetric, or contains NaN, infinite or negative weights; or if there is no such
+        engine or Laplacian.
 
     Examples
     --------
@@ -182,8 +182,8 @@ class Graph(RefusesFormerNames):
     ) -> Graph:
         """Graph of edges in Parquet files that the workers of a cluster read, each some rows of it.
 
-        No process ever has all edges, and this one has none. Solves, searches, predictions and their error bars work;
-        the general field, which needs the edges on this machine, is refused.
+        No single process holds all edges; the client holds none. Solves, searches, predictions and their error bars
+        work; the general field, which needs the edges on this machine, is refused.
 
         Parameters
         ----------
@@ -212,7 +212,8 @@ class Graph(RefusesFormerNames):
     def from_knn(cls, points: Any, k: int = 8, *, metric: str = "euclidean", ids: Any = None) -> Graph:
         """Graph of the `k` nearest neighbours of every point; two are neighbours if either is near the other.
 
-        Points at the same place are neighbours at distance 0; of more than `k` such points each has any `k` of them.
+        Points at the same place are neighbours at distance 0; of more than `k` such points each is joined to an
+        arbitrary `k` of them.
 
         Parameters
         ----------
@@ -281,7 +282,7 @@ class Graph(RefusesFormerNames):
         G : networkx.Graph or networkx.MultiGraph
             The weights of parallel edges add up.
         weight : str or None
-            Edge attribute that holds the weight; an edge without it has weight 1. None ignores weights.
+            Edge attribute with the weight; an edge without it has weight 1. None ignores weights.
 
         Examples
         --------
@@ -318,7 +319,7 @@ class Graph(RefusesFormerNames):
         data : torch_geometric.data.Data
             Its `edge_index` and `num_nodes` are used; an edge listed again counts once, or adds up if weighted.
         weight : str or None
-            Attribute that holds one weight per column of `edge_index`. "auto" takes `edge_weight` if there is one,
+            Attribute with one weight per column of `edge_index`. "auto" takes `edge_weight` if there is one,
             otherwise `edge_attr` if it has one number per edge. None ignores weights.
         symmetrize : bool, default False
             Accept directed edges, as `Graph` does.
@@ -474,7 +475,7 @@ class Graph(RefusesFormerNames):
 
     @cached_property
     def loops(self) -> Floats:
-        """Diagonal of :math:`I - N`, shape (n,): 1 at isolated nodes, elsewhere 0 unless `N` is combinatorial."""
+        """Diagonal of :math:`I - N`, shape (n,): 1 at isolated nodes, 0 at others unless `N` is combinatorial."""
         return _read_only(1.0 - self.degrees / self.mass)
 
     @cached_property
@@ -504,13 +505,7 @@ class Graph(RefusesFormerNames):
             yield function((self.indptr, self.indices, self.weights), 0, state, about)
 
     def links(self, nodes: Ints) -> sparse.csr_array:
-        """Return a few rows of `S`, also of a graph whose edges are on workers; nodes in ascending order.
-
-        Examples
-        --------
-        >>> Graph.from_edges([0, 1], [1, 2]).links(np.array([1])).toarray().round(4)
-        array([[0.7071, 0.    , 0.7071]])
-        """
+        """Return a few rows of `S`, also of a graph whose edges are on workers; nodes in ascending order."""
         found = [rows for _, rows in self.over_rows(_chosen_rows, None, nodes)]
         lengths, indices, values = (np.concatenate(each) for each in zip(*found, strict=True))
         indptr, d = np.concatenate([[0], np.cumsum(lengths)]), 1.0 / np.sqrt(self.mass)
@@ -634,13 +629,7 @@ class Graph(RefusesFormerNames):
             )
 
     def with_loops(self, loops: Floats) -> tuple[Ints, Ints, Floats | None]:
-        """Return the compressed rows of the adjacency with these weights on the diagonal, and None for weights all 1.
-
-        Examples
-        --------
-        >>> Graph.from_edges([0], [1]).with_loops(np.array([1.0, 3.0]))
-        (array([0, 2, 4], dtype=int32), array([1, 0, 0, 1], dtype=int32), array([1., 1., 1., 3.]))
-        """
+        """Return the compressed rows of the adjacency with these weights on the diagonal, None for weights of 1."""
         n, places = self.n_nodes, self.indptr[1:]
         index = checks.index_type(self.indices.size + n, n)
         indptr = np.add(self.indptr, np.arange(n + 1), dtype=index)

@@ -92,7 +92,7 @@ def _as_csr(W: Any) -> sparse.csr_array:
             "libraries to Graph.from_networkx and its like"
         )
     if W.dtype.kind not in "buif":
-        raise InvalidInputError(f"W must hold real numbers, got dtype {W.dtype}")
+        raise InvalidInputError(f"W must be numeric, got dtype {W.dtype}")
     # Entries listed twice are added by SciPy on the way to CSR: in float64, where small integers cannot overflow.
     real = sparse.csr_array(W.astype(np.float64))
     real.sum_duplicates()
@@ -152,7 +152,7 @@ def _end_points(values: ArrayLike, name: str) -> Ints:
         return np.zeros(0, dtype=np.int64)
     if array.dtype.kind not in "iu":
         raise InvalidInputError(
-            f"{name} must hold integer node numbers, got dtype {array.dtype}; number the nodes 0..n-1"
+            f"{name} must contain integer node numbers, got dtype {array.dtype}; number the nodes 0..n-1"
         )
     return array if array.dtype == np.int32 else array.astype(np.int64)
 
@@ -173,7 +173,7 @@ def _edge_weights(weight: ArrayLike, u: Ints, v: Ints) -> Floats:
     try:
         w = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"weight must hold real numbers: {error}; convert or drop the others") from error
+        raise InvalidInputError(f"weight must be numeric: {error}; convert or drop the others") from error
     if w.shape != u.shape:
         raise InvalidInputError(f"weight must have one entry per edge, got shape {w.shape} for {u.size} edges")
     _check_weights(w, lambda k: f"edge {k} ({u[k]} -- {v[k]})")
@@ -181,7 +181,7 @@ def _edge_weights(weight: ArrayLike, u: Ints, v: Ints) -> Floats:
 
 
 def _dropped(n: int, noun: str, which: str = "") -> tuple[str, ...]:
-    """Return a note on so many things that were dropped; none for 0."""
+    """Return a note on a number of things that were dropped; none for 0."""
     return (f"dropped {count(n, noun)}{which}",) if n else ()
 
 

@@ -79,7 +79,7 @@ def polygon_edges(geometry: Any, *, rook: bool) -> tuple[Any, Any, int]:
     if strange.size:
         kind = "nothing" if empty[strange[0]] else getattr(shapes[strange[0]], "geom_type", "nothing")
         raise InvalidInputError(
-            f"geometry must hold polygons, got {kind} at row {strange[0]}; "
+            f"geometry must contain polygons, got {kind} at row {strange[0]}; "
             "drop such rows, join points with Graph.from_knn, or give the edges yourself with Graph.from_edges"
         )
     first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
@@ -176,7 +176,7 @@ def _pyg_weights(data: Any, weight: str | None, n_edges: int) -> Any:
             return attributes.reshape(-1) if attributes.ndim and attributes.size == n_edges else None
     w = _array(getattr(data, weight, None))
     if w.ndim == 0 or w.size != n_edges:
-        raise InvalidInputError(f"data.{weight} must hold one weight per edge, got shape {w.shape} for {n_edges} edges")
+        raise InvalidInputError(f"data.{weight} must have one weight per edge, got shape {w.shape} for {n_edges} edges")
     return w.reshape(-1)
 
 

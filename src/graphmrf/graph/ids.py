@@ -42,7 +42,8 @@ def numbered(u: Any, v: Any, ids: Any) -> tuple[Any, Any, pd.Index | None]:
     in order of appearance, those of `u` first.
     """
     u, v = _ends(u), _ends(v)
-    if ids is None and all(_positional(end) for end in (u, v)):
+    # node numbers, or invalid as names, which `checks.edge_matrix` reports
+    if ids is None and all(end.size == 0 or end.dtype.kind in "iufbc" or end.ndim != 1 for end in (u, v)):
         return u, v, None
     if ids is None:
         ids = pd.unique(pd.concat([pd.Series(u, dtype=object), pd.Series(v, dtype=object)], ignore_index=True))
@@ -58,12 +59,6 @@ def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
 
     Such tables have no index. The column of ids is the one that has most of them, each once, and more than the share
     `mostly`; without one rows are in node order, as those of arrays are.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> as_pandas(pa.table({"size": [3, 4], "town": ["b", "a"]}), pd.Index(["a", "b"])).index.tolist()
-    ['b', 'a']
     """
     pandas = isinstance(table, np.ndarray | pd.DataFrame | pd.Series | pd.Index | list)
     if table is None or pandas or not hasattr(table, "to_pandas"):
@@ -80,11 +75,11 @@ def as_pandas(table: Any, ids: pd.Index | None, *, mostly: float = 0.5) -> Any:
 
 
 def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
-    """Return a Series or DataFrame with its rows in node order; anything else goes by position, unchanged.
+    """Return a Series or DataFrame with its rows in node order; anything else is read by position, unchanged.
 
     Tables of Polars and Arrow become tables of pandas, see `as_pandas`.
 
-    Raises InvalidInputError if the index of the table and the ids of the graph do not match, or might be meant in two
+    Raises InvalidInputError if the index of the table and the ids of the graph do not match, or is ambiguous
     ways.
     """
     table = as_pandas(table, ids)
@@ -104,7 +99,7 @@ def in_node_order(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
 
 
 def _checked_length(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
-    """Return what has no index; say of a table of another length which nodes it lacks."""
+    """Return objects without an index; for a table of another length raise an error naming the missing nodes."""
     if ids is not None and isinstance(table, pd.DataFrame | pd.Series):
         if isinstance(table.index, pd.RangeIndex):
             raise InvalidInputError(f"{name} must have one row for each of the {n} nodes, got {len(table)}")
@@ -114,7 +109,7 @@ def _checked_length(table: Any, ids: pd.Index | None, n: int, name: str) -> Any:
 
 
 def _refuse_unnamed(ids: pd.Index, n: int, name: str) -> None:
-    """Raise as rows 0, 1, ... that pandas makes up do not say which nodes they are of."""
+    """Raise as a default RangeIndex does not identify nodes."""
     if _same_numbers(ids, n):
         raise InvalidInputError(
             f"{name} has rows 0 to {n - 1}, which may be ids or only the order of rows, and the graph has these "
@@ -135,7 +130,7 @@ def _refuse_repeats(index: pd.Index, name: str) -> None:
 
 
 def _same_numbers(index: pd.Index, n: int) -> bool:
-    """Whether an index holds the numbers 0 to n - 1, in another order."""
+    """Whether an index contains the numbers 0 to n - 1 in another order."""
     return index.dtype.kind in "iu" and not index.equals(pd.RangeIndex(n)) and set(index) == set(range(n))
 
 
@@ -162,7 +157,7 @@ def _refuse_mismatch(index: pd.Index, ids: pd.Index, name: str) -> None:
     kinds = kinds or _normalisation(missing, unknown)
     remedy = "" if kinds else f"; {_remedy(len(missing), len(unknown), name)}"
     raise InvalidInputError(
-        f"the index of {name} must hold the ids of the graph, got {' and '.join(lacks + extra)}{kinds}{remedy}"
+        f"the index of {name} must contain the ids of the graph, got {' and '.join(lacks + extra)}{kinds}{remedy}"
     )
 
 
@@ -185,11 +180,6 @@ def _remedy(missing: int, unknown: int, name: str) -> str:
     if not unknown:
         return f"pass {name}.reindex(graph.ids) to leave these nodes unknown"
     return f"set the index to the ids, {name}.index = graph.ids if rows are in node order"
-
-
-def _positional(end: Any) -> bool:
-    """Whether ends are node numbers, or invalid as names, which `checks.edge_matrix` reports."""
-    return end.size == 0 or end.dtype.kind in "iufbc" or end.ndim != 1
 
 
 def _ends(values: Any) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats

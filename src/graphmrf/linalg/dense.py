@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, lapack, solve_triangular
 from threadpoolctl import ThreadpoolController
 
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return what has BLAS use one thread for a while: small matrices gain little by more, and lose on busy cores."""
+    """Let BLAS use one thread for a while: more threads hardly help small matrices and hurt on busy cores."""
     return cast("AbstractContextManager[Any]", _libraries().limit(limits=1, user_api="blas"))
 
 

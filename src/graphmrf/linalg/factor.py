@@ -1,6 +1,6 @@
 r"""Sparse factors :math:`P Q P^\top = L D L^\top` of precision matrices whose fill is small, as on maps and roads.
 
-SuperLU computes the numbers; the fill-reducing ordering, the count of the fill and everything read off the factor
+SuperLU computes the numbers; the fill-reducing ordering, the count of the fill and everything computed from the factor
 (solves, draws, log-determinant, selected inversion) are here. An `Ordering` belongs to a sparsity pattern and serves
 all values on it. It counts the fill without computing a factor, so that a social network, whose factor would be nearly
 dense, is recognised in time.
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numba import njit
 from scipy.sparse.linalg import spilu, splu
 
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
@@ -32,17 +32,7 @@ _SMALLER_SIDE = 0.25  # least share of a part on either side of a separator: bou
 
 @dataclass(frozen=True, eq=False)
 class Ordering:
-    """A fill-reducing elimination order of a symmetric sparsity pattern, and the size of the factor under it.
-
-    Examples
-    --------
-    A path needs no fill: `L` has as many entries as the lower triangle.
-
-    >>> path = sp.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(5, 5)).tocsc()
-    >>> ordering = Ordering.of(path)
-    >>> ordering.fill, ordering.flops
-    (9, 17.0)
-    """
+    """A fill-reducing elimination order of a symmetric sparsity pattern, and the size of the factor under it."""
 
     # (n,): row and column of the matrix that is eliminated first, second, and so on; a postorder of its elimination
     # tree
@@ -68,7 +58,7 @@ class Ordering:
         return min(dissection, _measured(A, _minimum_degree(A)), key=lambda ordering: ordering.flops)
 
     def by_groups(self, pattern: SparseMatrix, size: int) -> Ordering:
-        """Return the order of a pattern whose rows are groups of so many, one group after the other as here.
+        """Return the order of a pattern whose rows are groups of equal size, one group after the other as here.
 
         Examples
         --------
@@ -111,19 +101,7 @@ class Symbolic:
 
 @dataclass(frozen=True, eq=False)
 class SparseFactor:
-    r"""The factor :math:`P Q P^\top = L D L^\top` of a sparse symmetric positive definite matrix.
-
-    Examples
-    --------
-    >>> Q = sp.csc_array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]])
-    >>> factor = SparseFactor.of(Q, Ordering.of(Q))
-    >>> round(float(np.exp(factor.log_determinant)), 6)
-    4.0
-    >>> factor.solve(np.array([0.0, 4.0, 0.0])).round(6).tolist()
-    [2.0, 4.0, 2.0]
-    >>> factor.inverse_diagonal().round(6).tolist()
-    [0.75, 1.0, 0.75]
-    """
+    r"""The factor :math:`P Q P^\top = L D L^\top` of a sparse symmetric positive definite matrix."""
 
     Q: SparseMatrix  # (n, n): the matrix
     permutation: Ints  # (n,): its rows in the order of elimination
@@ -212,7 +190,7 @@ def _permuted(A: SparseMatrix, permutation: Ints) -> sp.csc_array[Any]:
 
 
 def _measured(A: sp.csc_array[Any], permutation: Ints) -> Ordering:
-    """Postorder a permutation, which leaves the fill as it is but brings supernodes together, and count the fill."""
+    """Postorder a permutation, which makes supernodes contiguous at the same fill, and count the fill."""
     permuted = _permuted(A, permutation)
     permutation = permutation[_postorder(_elimination_tree(permuted.indptr, permuted.indices))]
     permuted = _permuted(A, permutation)
@@ -432,7 +410,7 @@ def _invert(indptr: Any, indices: Any, data: Any, pivots: Any, panels: Any, Z: A
         rows = indices[indptr[j] + width - 1 : indptr[j + 1]]
         inverse = _inverse_of_block(indptr, data, j, width)
         Y = np.dot(_block_below(indptr, data, j, width), inverse)
-        Z_SJ = -np.dot(_gather(indptr, indices, rows, place, Z, diagonal), Y)
+        Z_SJ = -np.dot(_submatrix(indptr, indices, rows, place, Z, diagonal), Y)
         scaled = inverse.copy()
         for a in range(width):
             scaled[a] /= pivots[j + a]
@@ -467,7 +445,7 @@ def _block_below(indptr: Any, data: Any, j: Any, width: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _gather(indptr: Any, indices: Any, rows: Any, place: Any, Z: Any, diagonal: Any) -> Any:
+def _submatrix(indptr: Any, indices: Any, rows: Any, place: Any, Z: Any, diagonal: Any) -> Any:
     """Return the rows and columns `rows` of a symmetric matrix as a dense one; `place` is -1 before and after."""
     out = np.empty((len(rows), len(rows)))
     for a in range(len(rows)):
@@ -555,7 +533,7 @@ def _search(indptr: Any, indices: Any, order: Any, part: Any, level: Any, low: A
 
 @njit(cache=True, nogil=True)
 def _levels(indptr: Any, indices: Any, nodes: Any, part: Any, level: Any, root: Any) -> Any:
-    """Put the nodes of a part that a root reaches first, in breadth-first order; return their number."""
+    """Move the nodes of a part that a root reaches to its front, in breadth-first order; return their number."""
     level[nodes] = -1
     queue = np.empty(len(nodes), np.int64)
     queue[0], level[root] = root, 0

@@ -48,7 +48,7 @@ class Limits:
     single_nodes: int = 20_000
     max_iterations: int = 2**31  # bound on the iterations of any solve, besides the theoretical one
     # times a solution that missed its tolerance is corrected by solving for what it left. One is enough in float64, two
-    # in float32; what three do not reach is below rounding.
+    # in float32; errors that remain after three are rounding.
     refinements: int = 3
     # relative residual that iterations in float32 reach before they are refined in float64: some hundred times its
     # rounding. At a tenth they stall on badly conditioned systems, at ten times as much one more refinement follows.
@@ -62,11 +62,5 @@ LIMITS = Limits()
 
 
 def part_sizes(total: int, most: int) -> list[int]:
-    """Return the sizes of parts of at most so many, all but the last full.
-
-    Examples
-    --------
-    >>> part_sizes(40, 16)
-    [16, 16, 8]
-    """
+    """Return the sizes of parts of at most `most`, all but the last full."""
     return [min(most, total - first) for first in range(0, total, most)]

@@ -64,7 +64,7 @@ class Multigrid:
         return cls(engine, A, tuple(levels), last)
 
     def cycle(self, B: Floats, level: int = 0) -> Floats:
-        """Return nearly the solutions of a level, in float32: relaxed, corrected by the next level, relaxed again."""
+        """Return approximate solutions on a level, in float32: relaxed, corrected by the next level, relaxed again."""
         if level == len(self.levels):
             return np.asarray(self.last.solve(B.astype(np.float64)).astype(np.float32))
         (A, down, up, largest), affine = self.levels[level], self.engine.affine
@@ -184,7 +184,7 @@ def prefers_multigrid(systems: ShiftedSystems, B: Floats, tolerance: float) -> b
         return False
     if (sigma != sigma.flat[0]).any() or (allowed is not None and (allowed != allowed[:, :1]).any()):
         return False
-    # set-up and a cycle cost about as much as so many products of one column, and of every column
+    # number of products that cost as much per column as set-up and a cycle
     cost = limits.multigrid_setup / B.shape[1] + limits.multigrid_products
     if iteration_bound(sigma, tolerance) < cost:
         return False

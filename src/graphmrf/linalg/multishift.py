@@ -30,7 +30,7 @@ def lanczos(engine: Engine, start: Block, mask: Block) -> Iterator[tuple[Block, 
     .. math:: S v_j = b_{j-1} v_{j-1} + a_j v_j + b_j v_{j+1}
 
     Yields vector, scale, a, b: the unit vectors :math:`v_j` are ``vector * scale``, and the block `vector` is
-    overwritten two steps later, as is `start`. A column whose Krylov space is exhausted goes on with zero vectors.
+    overwritten two steps later, as is `start`. A column whose Krylov space is exhausted continues with zero vectors.
     """
     current, previous, spare = start, start, engine.like(start)
     b = np.sqrt(squares(engine, start))
@@ -57,7 +57,7 @@ def inverse(values: Floats) -> Floats:
 def jacobi_eigen(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return eigenvalues and eigenvectors of a Jacobi matrix with diagonal `a` and off-diagonal `b`.
 
-    The quick method of LAPACK fails on clusters of equal eigenvalues in some versions of OpenBLAS; the slow one cannot.
+    The fast method of LAPACK fails on clusters of equal eigenvalues in some versions of OpenBLAS; the slow one cannot.
     """
     try:
         values, vectors = eigh_tridiagonal(a, b)
@@ -79,7 +79,7 @@ class Solution:
     x: Floats  # (n_shifts, n_rows, k): the solutions
     iterations: int  # products with the operator, the most over all columns
     # largest ``norm(b - A x) / norm(b)``: recomputed from x by `solve`; by `solve_rows` taken from the recurrence, or
-    # what rounding leaves where that is more
+    # or the rounding error if that is larger
     residual: float
     converged: bool  # whether `residual` met the tolerance
 
@@ -95,15 +95,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class ShiftedSystems:
-    r"""The systems :math:`(\sigma I - M (I - N) M) x = b` for many shifts.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> systems = ShiftedSystems(Graph.from_edges([0], [1]).engine, np.array([[2.0], [3.0]]))
-    >>> systems.solve(np.array([[3.0], [0.0]]), tolerance=1e-8).x.round(4).tolist()
-    [[[2.0], [1.0]], [[1.125], [0.375]]]
-    """
+    r"""The systems :math:`(\sigma I - M (I - N) M) x = b` for many shifts."""
 
     engine: Engine  # what multiplies by `I - N`
     sigma: Floats  # broadcasts to (n_shifts, k): shifts > 1
@@ -160,7 +152,7 @@ class ShiftedSystems:
         return [_as_slice(block) for block in np.split(order, range(together, order.size, together))]
 
     def together(self, B: Floats, rows: Ints | None) -> int:
-        """Return how many columns are solved together: what the engine has room for, or what the caches of a CPU hold.
+        """Return how many columns are solved together: as many as fit in the engine's memory or the cache of a CPU.
 
         A column takes three Lanczos vectors, its right-hand side, a mask, and windows; two more vectors where it is
         refined.
@@ -249,7 +241,7 @@ class _Shifts:
 
     Lanczos vectors are collected in a window; only when it is full do they enter
     x = sum_j (z_j / d_j) p_j and p_j = v_j + (b_{j-1} / d_{j-1}) p_{j-1}, as two small matrix products per column.
-    `onto_x` and `onto_p` hold the coefficients of the collected vectors and, last, of the p before the window.
+    `onto_x` and `onto_p` are the coefficients of the collected vectors and, last, of the p before the window.
     """
 
     def __init__(

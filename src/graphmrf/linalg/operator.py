@@ -1,4 +1,4 @@
-r"""What precision matrices on a graph share: conjugate gradients and noise.
+r"""Conjugate gradients and noise for precision matrices on a graph.
 
 An iterative operator has the form :math:`A = D - C \otimes (I - N)`, with small blocks :math:`D_i = L_i L_i'` of every
 node on the diagonal of `D`, and :math:`C = G G'`. Then
@@ -133,7 +133,7 @@ class WhitenedSystem:
         norms = np.sqrt(_sums(squares(self.engine, start), k, self.q))
         a, rho = self.iterate(start, tolerance * norms, None, kind)
         ratios = rho[1:] * inverse(rho[:-1])
-        logs = [_log_form(a[:, c], ratios[:, c]) for c in range(a.shape[1])]
+        logs = [_log_quadratic_form(a[:, c], ratios[:, c]) for c in range(a.shape[1])]
         return np.asarray((a * rho[:-1]).sum(axis=0)), np.array(logs)
 
     def type_for(self, tolerance: float) -> type[np.floating[Any]]:
@@ -207,11 +207,11 @@ def conjugate_gradients(
     a, rho = np.concatenate(lengths), np.array(history)
     ratios = rho[1:] * inverse(rho[:-1])
     residual = float(np.sqrt(rho[-1] * inverse(rho[0])).max(initial=0.0))
-    logs = np.array([_log_form(a[:, c], ratios[:, c]) for c in range(B.shape[1])])
+    logs = np.array([_log_quadratic_form(a[:, c], ratios[:, c]) for c in range(B.shape[1])])
     return Solution(X, len(lengths) - 1, residual, residual <= tolerance), logs
 
 
-def _log_form(a: Floats, ratios: Floats) -> float:
+def _log_quadratic_form(a: Floats, ratios: Floats) -> float:
     """Return z' log(I - K) z / z'z from step lengths and ratios of squared residuals of conjugate gradients for z."""
     count = int(np.argmax(np.append(a == 0, True)))
     a, b = a[:count], ratios[:count]

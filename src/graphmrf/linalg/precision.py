@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.probes import random_columns
-from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.limits import LIMITS, Limits, part_sizes
 from graphmrf.linalg.multishift import Solution, product
@@ -32,21 +32,11 @@ __all__ = ["NodePrecision", "PrecisionBlock", "rademacher"]
 
 @dataclass(frozen=True, eq=False)
 class NodePrecision:
-    r"""The matrix :math:`A = I + \omega N + \mathrm{diag}(d)`; its columns have shape (n, k).
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> A = NodePrecision(Graph.from_edges([0], [1]), 1.0, np.array([0.0, 1.0]))
-    >>> A.solve(np.array([[0.0], [5.0]]), tolerance=1e-8).round(6).ravel()
-    array([1., 2.])
-    >>> round(float(np.exp(A.log_determinant())), 6)
-    5.0
-    """
+    r"""The matrix :math:`A = I + \omega N + \mathrm{diag}(d)`; its columns have shape (n, k)."""
 
     graph: Graph  # the graph of `N`
     omega: float  # strength of the edges, >= 0
-    d: Floats  # (n,): how strongly every node is held, >= 0
+    d: Floats  # (n,): strength with which every node is tied to its value, >= 0
     limits: Limits = LIMITS  # up to `dense_precision` nodes a dense factor gives everything exactly
 
     @cached_property
@@ -109,7 +99,7 @@ class NodePrecision:
         return forms[: B.shape[1]], float(np.log(self._scale).sum() + len(Z) * logs[B.shape[1] :].mean())
 
     def log_determinant(self, *, probes: int = 16, random_state: int = 0) -> float:
-        r"""Return :math:`\log\det A`: exact on small graphs, otherwise by quadrature from so many Rademacher probes."""
+        r"""Return :math:`\log\det A`: exact on small graphs, otherwise by quadrature from Rademacher probes."""
         n = self.graph.n_nodes
         none = np.zeros(0, dtype=np.int64)
         return self.quadratic_forms(np.zeros((0, 0)), none, rademacher(n, probes, random_state), tolerance=1e-3)[1]
@@ -154,19 +144,6 @@ class PrecisionBlock:
     r"""The block :math:`\Gamma_{MM}` of the precision :math:`\Gamma = H \otimes I + C \otimes N`.
 
     It acts on stacks of attribute matrices of shape (k, n, q).
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> missing = np.array([[True, True], [False, True]])
-    >>> block = PrecisionBlock(Graph.from_edges([0], [1]), np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2), missing)
-    >>> block.matrix.toarray()
-    array([[ 3.,  1.,  0.],
-           [ 1.,  3., -1.],
-           [ 0., -1.,  3.]])
-    >>> block.solve(np.ones((1, 2, 2))).round(4)
-    array([[[0.1905, 0.4286],
-            [0.    , 0.4762]]])
     """
 
     graph: Graph  # the graph of `N`

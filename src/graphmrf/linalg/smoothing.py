@@ -54,13 +54,6 @@ def smooth(
     smoothing level in [0, 1), for all columns or for each. `unknown` (n,): nodes `U` of the system :math:`(I + \omega
     N)_{UU}`; `X` is not read at the others, and the result is 0 there. `tolerance`: relative residual, recomputed from
     the result; by default 1e-8 for float64 and 1e-5 for float32. Raises ConvergenceError where it is missed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from graphmrf.graph import Graph
-    >>> smooth(Graph.from_edges([0, 1], [1, 2]), np.array([[1.0], [0.0], [0.0]]), 0.5).ravel().round(4)
-    array([0.5833, 0.2357, 0.0833])
     """
     X = _finite(_columns(graph, X) if unknown is None else np.where(unknown[:, None], _columns(graph, X), 0.0))
     levels = _levels(alpha, X.shape[1])
@@ -90,7 +83,7 @@ def smooth_grid(
 ) -> Floats:
     """Return some rows of `smooth` at every level of a grid, (n_alphas, n_rows, k), from one Krylov space per column.
 
-    The tolerance is by the recurrence: float32 reaches 3e-6 at level .99, and raises when less is wanted.
+    The tolerance is that of the recurrence: float32 reaches 3e-6 at level .99; a smaller one raises an error.
     """
     X, levels = _finite(_columns(graph, X)), check_alphas(alphas)
     systems = ShiftedSystems(graph.engine, _sigma(levels[:, None]), None, limits)

@@ -2,7 +2,7 @@ r"""The density of states of N: everything a likelihood needs to know about a gr
 
 Small graphs get their eigenvalues. Large ones get stochastic Lanczos quadrature: for a Rademacher probe `z`
 :math:`z' f(N) z` has the mean :math:`\mathrm{tr} f(N)`, and the Lanczos recurrence from `z` gives it as a Gauss rule,
-a sum of `f` over a few nodes with positive weights, for every `f` at once. What is known is not left to chance: the
+a sum of `f` over a few nodes with positive weights, for every `f` at once. Known quantities are used exactly: the
 eigenvalue 0 of every component is taken out of the probes, and the weights are calibrated to the traces of
 :math:`I`, :math:`N` and :math:`N^2`.
 """
@@ -63,17 +63,7 @@ class LanczosQuadrature:
 
 @dataclass(frozen=True)
 class Spectrum:
-    r"""Nodes and weights with :math:`\sum_i f(l_i) \approx \sum_k w_k f(x_k)` over the eigenvalues `l` of N.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> states = density_of_states(Graph.from_edges([0, 1, 2], [1, 2, 0]))
-    >>> states.nodes, states.weights, states.is_exact
-    (array([0. , 1.5, 1.5]), array([1., 1., 1.]), True)
-    >>> round(states.sum(np.log1p), 6), states.error(np.log1p)
-    (1.832581, 0.0)
-    """
+    r"""Nodes and weights with :math:`\sum_i f(l_i) \approx \sum_k w_k f(x_k)` over the eigenvalues `l` of N."""
 
     # (k,): in [0, 2], the first one 0; when `rules` is None, the others are the eigenvalues that are not 0
     nodes: Floats
@@ -107,7 +97,7 @@ def density_of_states(
 
     `probes`: ask for Lanczos quadrature with this many probes, at least 4. By default the eigenvalues are exact for up
     to `limits.dense_spectrum` nodes with edges; larger graphs get between 16 and 128 probes. `steps`: Lanczos steps per
-    probe; by default, up to 100, as many as make truncation small beside the noise of 16 probes.
+    probe; by default, up to 100, until truncation is small beside the noise of 16 probes.
     """
     product = graph.product if probes is None else None
     if product is not None and product.is_separable and product.space.n_nodes <= limits.dense_spectrum:
@@ -121,13 +111,7 @@ def density_of_states(
 
 
 def probe_count(n_nodes: int) -> int:
-    """Number of probes for a graph: the error falls with the number of nodes as it does with that of probes.
-
-    Examples
-    --------
-    >>> probe_count(500), probe_count(40_000), probe_count(10**6)
-    (128, 100, 16)
-    """
+    """Number of probes for a graph: the error falls with the number of nodes as it does with that of probes."""
     return int(np.clip(4_000_000 // max(n_nodes, 1), 16, 128))
 
 
@@ -135,7 +119,7 @@ def _exact(graph: Graph) -> Spectrum:
     """Return the eigenvalues, those that are 0 (one for each component) as one node."""
     joined = np.flatnonzero(~graph.isolated)
     N = graph.N[joined][:, joined].toarray()
-    with threadpool_limits(1, "blas"):  # threads gain little up to this size, and lose much where cores are busy
+    with threadpool_limits(1, "blas"):  # more threads hardly help up to this size and hurt on busy cores
         values = np.linalg.eigvalsh(N) if joined.size else np.zeros(0)
     return _from_values(graph, np.append(np.zeros(np.count_nonzero(graph.isolated)), values))
 
@@ -151,15 +135,15 @@ def _probe(graph: Graph, probes: int, steps: int | None, random_state: int) -> L
         f: np.random.SeedSequence([random_state, f]).generate_state(1, np.uint64)[0] for f in range(0, probes, _BLOCK)
     }
     blocks = [random_columns(int(own), graph.n_nodes, min(_BLOCK, probes - first)) for first, own in seeds.items()]
-    Z, kernel = np.hstack(blocks), _kernel(graph)
-    return quadrature(graph.engine, Z - kernel.T @ (kernel @ Z), steps=steps)
+    Z, null = np.hstack(blocks), null_vectors(graph)
+    return quadrature(graph.engine, Z - null @ (null.T @ Z), steps=steps)
 
 
-def _kernel(graph: Graph) -> sparse.csr_array:
-    """Return the unit vectors of eigenvalue 0, one row per component: square roots of masses."""
+def null_vectors(graph: Graph) -> sparse.csr_array:
+    """Return the unit eigenvectors of `N` for eigenvalue 0, a column per component: square roots of masses."""
     total = np.bincount(graph.components, graph.mass)
-    entries = (np.sqrt(graph.mass / total[graph.components]), (graph.components, np.arange(graph.n_nodes)))
-    return sparse.csr_array(entries, shape=(graph.n_components, graph.n_nodes))
+    entries = (np.sqrt(graph.mass / total[graph.components]), (np.arange(graph.n_nodes), graph.components))
+    return sparse.csr_array(entries, shape=(graph.n_nodes, graph.n_components))
 
 
 def quadrature(
@@ -197,12 +181,12 @@ def _block_rules(
         if count == steps or (steps is None and count % check == 0):
             columns = zip(np.array(a).T, np.array(b).T, norms, strict=True)
             rules = tuple(np.array(part) for part in zip(*(_rules(*column) for column in columns), strict=True))
-            if count in (steps, most) or is_settled(LanczosQuadrature(*rules)):
+            if count in (steps, most) or has_converged(LanczosQuadrature(*rules)):
                 break
     return rules
 
 
-def is_settled(rules: LanczosQuadrature) -> bool:
+def has_converged(rules: LanczosQuadrature) -> bool:
     """Whether truncation is small beside the noise of the probes, or beside rounding."""
 
     def strong(x: Floats) -> Floats:
@@ -231,7 +215,7 @@ def _calibrated(graph: Graph, rules: LanczosQuadrature) -> Floats:
 
 
 def _powers(nodes: Floats) -> Floats:
-    """Return the powers whose traces are known, of I, N and N^2; the noise of a probe is what they leave."""
+    """Return powers 0 to 2, of I, N and N^2, whose traces are known; a probe's noise is the rest."""
     return np.stack([np.ones_like(nodes), nodes, nodes**2], axis=-1)
 
 

@@ -22,11 +22,6 @@ def as_attributes(A: Any, n_nodes: int, names: Sequence[str] | None = None) -> t
 
     `A` (n, q) or (n,), or DataFrame: one row per node; NaN is missing. `n_nodes`: number of nodes of the graph.
     `names`: names of the columns; by default those of the table, or ``a0, a1, ...``.
-
-    Examples
-    --------
-    >>> as_attributes([[1.0, 2.0], [3.0, 4.0]], 2)[1]
-    ('a0', 'a1')
     """
     if names is None and isinstance(A, pd.DataFrame | pd.Series):
         names = [str(c) for c in A.columns] if isinstance(A, pd.DataFrame) else [str(A.name or "a0")]
@@ -102,7 +97,7 @@ def standardise(A: Floats, names: tuple[str, ...], *, centre: bool) -> tuple[Flo
     scale = np.sqrt(np.nanmean((A - mean) ** 2, axis=0))
     largest = np.nanmax(np.abs(A), axis=0)
     spread = np.nanmax(A, axis=0) - np.nanmin(A, axis=0) if centre else largest
-    flat = spread <= 16 * np.spacing(largest)  # a constant but for rounding
+    flat = spread <= 16 * np.spacing(largest)  # constant up to rounding
     if flat.any():
         which = ", ".join(np.array(names)[flat])
         what = "vary" if centre else "have a value other than 0"

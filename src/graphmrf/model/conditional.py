@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.graph.checks import check_count
-from graphmrf.kept import cached_property
 from graphmrf.linalg import smooth
 from graphmrf.linalg.dense import Dense
 from graphmrf.linalg.multishift import inverse
@@ -255,7 +255,7 @@ class AttributePosterior:
             node, column = np.argwhere(other)[0]
             raise InvalidInputError(
                 f"A must agree with what is known already, got {more[node, column]} for {self.names[column]} at "
-                f"node {node}, which is {self.A[node, column]}; condition the model anew to change it"
+                f"node {node}, which is {self.A[node, column]}; condition the original model again to change it"
             )
         return replace(self, A=np.where(self.missing, more, self.A))
 

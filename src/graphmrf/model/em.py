@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.probes import random_columns
 from graphmrf.errors import ConvergenceError
-from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 from graphmrf.linalg.precision import PrecisionBlock
 from graphmrf.linalg.spectrum import quadrature
@@ -213,7 +213,7 @@ def fit_incomplete(
 ) -> tuple[Parameters, int, Statistics]:
     """Return the maximum of the observed-data likelihood, the M-steps' steps, and the expected statistics there.
 
-    `change`: change of the statistics per node below which they have settled. `rounds`: most rounds; a few dozen are
+    `change`: change of the statistics per node below which they have converged. `rounds`: most rounds; a few dozen are
     usual, and ConvergenceError is raised beyond.
     """
     anderson, total = Anderson(), 0
@@ -300,7 +300,7 @@ def _distance(one: Statistics, other: Statistics) -> float:
 class Anderson:
     """Anderson acceleration: the mixture of the last `memory` rounds whose changes cancel best.
 
-    Directions of changes below the share `condition` of the largest are left out: least squares lose half the digits.
+    Directions of changes below the share `condition` of the largest are ignored: least squares lose half the digits.
     """
 
     memory: int = 8

@@ -138,11 +138,12 @@ def probed_r2(
     random_state: int = 0,
 ) -> tuple[float, float]:
     """Return the expected R2 and its error from at most `probes` probes, `batch` at a time, to an `accuracy`."""
-    U, values, traces = target.unlabelled[:, None], [], _known_traces(target)
+    U, values, P = target.unlabelled.astype(np.float64), [], sparse.eye_array(target.graph.n_nodes) - target.graph.N
+    traces = np.array([U @ target.graph.loops, U @ (P.power(2) @ U)])  # of P and P^2 between unlabelled nodes
     for first in range(0, probes, batch):
         Z = _rademacher(target, min(batch, probes - first), random_state + first)
         solved = target.times_covariance(given, Z)
-        SZ = multiply(target.graph, Z) * U
+        SZ = multiply(target.graph, Z) * U[:, None]
         values.append([_dots(Z, solved), _spread(target, Z), _dots(Z, SZ), _dots(SZ, SZ)])
         remaining, spread, *paths = np.concatenate(values, axis=1)
         estimate = ratio_of_means(remaining, spread, np.array(paths) - traces[:, None])
@@ -236,12 +237,6 @@ def _spread(target: TargetCovariance, Z: Floats) -> Floats:
     return np.asarray(np.einsum("c,cik,ik->k", share, smoothed, centred, optimize=True))
 
 
-def _known_traces(target: TargetCovariance) -> Floats:
-    """Return the traces of P and P^2, with P the operator I - N between unlabelled nodes."""
-    U, P = target.unlabelled.astype(np.float64), sparse.eye_array(target.graph.n_nodes) - target.graph.N
-    return np.array([U @ target.graph.loops, U @ (P.power(2) @ U)])
-
-
 def ratio_of_means(remaining: Floats, spread: Floats, controls: Floats) -> tuple[float, float]:
     """Return 1 - E[remaining] / E[spread] and its standard error, with control variates of mean 0 regressed out."""
     design = np.column_stack([np.ones(len(spread)), controls.T])
@@ -249,8 +244,8 @@ def ratio_of_means(remaining: Floats, spread: Floats, controls: Floats) -> tuple
     fit = np.linalg.lstsq(design, both, rcond=None)[0]
     above, below = fit[0]
     noise = (both - design @ fit) @ np.array([1.0, -above / below]) / below
-    freedom = max(1, len(noise) - design.shape[1])
-    return float(1.0 - above / below), float(np.sqrt(noise @ noise / freedom / len(noise)))
+    dof = max(1, len(noise) - design.shape[1])
+    return float(1.0 - above / below), float(np.sqrt(noise @ noise / dof / len(noise)))
 
 
 def _dots(U: Floats, V: Floats) -> Floats:

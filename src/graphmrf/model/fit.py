@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from graphmrf.model.likelihood import Statistics
     from graphmrf.model.parameters import Parameters
 
-_NEGLIGIBLE = 1e-9  # strength of a channel that is 0 but for rounding of q by q algebra
+_NEGLIGIBLE = 1e-9  # strength of a channel that is 0 up to rounding error
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Statistics:
     M1: Floats
 
     def centred(self, shift: Floats) -> Statistics:
-        """Return the statistics of the attributes less `shift`; the last column here is all ones, and goes."""
+        """Return the statistics of the attributes less `shift`, without the last column here, which is all ones."""
         T = np.vstack([np.eye(len(shift)), -shift])
         return Statistics(self.n, T.T @ self.M0 @ T, T.T @ self.M1 @ T)
 
@@ -106,7 +106,7 @@ def schur_complement(V: Floats, d: Derivatives) -> tuple[Floats, Floats]:
 
 
 def coupled_standard_errors(parts: Channels, d: Derivatives) -> tuple[Floats, Floats]:
-    """Return the standard errors of H and of a full C; `d` holds the derivatives summed over nodes."""
+    """Return the standard errors of H and of a full C; `d`: derivatives summed over nodes."""
     determinant = d.s0 * d.s2 - d.s1**2
     return np.sqrt(_variances(parts.U, d.s2 / determinant)), np.sqrt(_variances(parts.U, d.s0 / determinant))
 

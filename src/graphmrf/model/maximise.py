@@ -4,8 +4,8 @@ r"""The maximum of the likelihood for given statistics: Newton's method for ``C 
 entry by entry, and a Newton step is one q by q system for `h`: no Hessian of the q (q + 1) / 2 entries of `H` is ever
 formed. The barrier :math:`-2 \mu (\log\det H + \sum_j \log h_j)` starts high and is taken to zero (the likelihood alone
 guards against a singular `H` with a weight of 1 / n only), steps stop short of the boundary and are halved until the
-objective falls: the search succeeds from any start. At the end the entries of `h` that the boundary holds are exactly
-0. Attributes are whitened, so near-collinear ones do no harm.
+objective falls: the search succeeds from any start. At the end entries of `h` on the boundary are exactly 0. Attributes
+are whitened, so near-collinear ones do no harm.
 
 **The coupled field.** Attributes can be recombined so that both :math:`A'A` and :math:`A'NA` become diagonal, to n and
 :math:`n m_j`. The likelihood then does not change when a channel changes its sign, and as it has one maximum, that is
@@ -26,8 +26,8 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, pinvh, solve_triangular
 from scipy.optimize import brentq
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import ConvergenceError
-from graphmrf.kept import cached_property
 from graphmrf.linalg.dense import one_blas_thread
 from graphmrf.linalg.multishift import inverse
 from graphmrf.model.likelihood import Statistics, derivatives, log_likelihood, schur_complement
@@ -52,7 +52,7 @@ class Newton:
     near_steps: int = 12
     patience: int = 6  # steps without progress, close to the optimum, after which rounding is all that is left
     # squared Newton decrement, per node, at which the search ends: parameters are then exact to 1e-12
-    settled: float = 1e-24
+    tolerance: float = 1e-24
     # share of the way to the boundary that a step may go, usual for interior-point methods (0.9 to 0.995)
     short_of_boundary: float = 0.95
     # share of an h in the objective that counts as 0 once the barrier is gone: ten thousand roundings
@@ -114,9 +114,9 @@ class FitProblem:
         found, total = self._at(mean, data, start, near=near)
         for _ in range(self.turns):
             moved = best_mean(data, found)
-            settled = np.abs(moved - found.mean).max() < self.turned
+            has_converged = np.abs(moved - found.mean).max() < self.turned
             found = replace(found, mean=moved)
-            if settled:
+            if has_converged:
                 break
             found, steps = self._at(moved, data, found, near=True)
             total += steps
@@ -158,7 +158,7 @@ def projected_gradient_norm(
 ) -> float:
     """Return the largest entry of the gradient per node in the directions in which (H, C) may move.
 
-    It is that of the negative log-likelihood, less what the boundary of the cone holds back: eigenvalues of C up to the
+    It is that of the negative log-likelihood, projected on the cone: eigenvalues of C up to the
     share `zero` of the largest are on it.
     """
     d, back = derivatives(parameters.channels, data, states), parameters.channels.inverse
@@ -201,7 +201,7 @@ def channel_strength(m: float, states: Spectrum) -> tuple[float, int]:
         low -= 2.0 * (1.0 - low)
     while excess(np.exp(high)) <= 0:
         if high > np.log(np.finfo(np.float64).max) - 2.0:
-            raise ConvergenceError("a column has no finite smoothness at the maximum; it has too few known cells")
+            raise ConvergenceError("the smoothness of a column cannot be estimated; it has too few known cells")
         high += 2.0
     t, result = brentq(lambda t: excess(np.exp(t)), low, high, xtol=1e-14, full_output=True)
     return float(np.exp(t)), int(result.function_calls)
@@ -218,7 +218,7 @@ def maximise_diagonal(
     L = cholesky(data.M0 / data.n, lower=True)
     half = solve_triangular(L, data.M1, lower=True)
     white = Statistics(data.n, data.n * np.eye(len(L)), solve_triangular(L, half.T, lower=True))
-    with one_blas_thread():  # matrices this small only lose by being shared between threads
+    with one_blas_thread():  # threads slow down matrices this small
         found = _minimise(Iterate(white, states, L.T, L.T @ H @ L, h), near=near)
     half = solve_triangular(L, found.H, lower=True, trans="T")
     H = solve_triangular(L, half.T, lower=True, trans="T")
@@ -327,7 +327,7 @@ def _settle(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
 def _descend(point: Iterate, free: Bools, *, max_steps: int) -> Iterate:
     """Return the minimum; while there is a barrier, a point near enough to go on from."""
     options = point.newton
-    target = 1e-3 * point.barrier or options.settled
+    target = 1e-3 * point.barrier or options.tolerance
     best, patience = np.inf, options.patience
     for _ in range(max_steps):
         step = newton_step(point, free)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.files import atomic, check_readable
-from graphmrf.kept import cached_property
 from graphmrf.model.attributes import aligned, as_attributes, check_names, index_of
 from graphmrf.model.conditional import condition, sample_field
 from graphmrf.model.expected_accuracy import estimate_r2, suggest, target_covariance
@@ -240,8 +240,8 @@ class GaussianMRF:
             Attributes, in any units. NaN is missing: the likelihood of the observed entries is maximised.
         center : bool or "fitted"
             True takes the mean of every attribute over (observed) nodes, False takes 0, and "fitted" the mean of
-            maximum likelihood, which weighs nodes by what they add: better where many entries are missing, or where
-            the field is smooth and degrees differ much.
+            maximum likelihood, which weights nodes by their information: better where many entries are missing, or
+            where the field is smooth and degrees differ much.
         coupled : bool
             Fit a full C in place of ``diag(h)``.
         start : GaussianMRF, optional
@@ -393,7 +393,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value for JSON, which has no NaN: it stands for 'no standard error' here, and becomes null."""
+    """Return a value for JSON, which has no NaN: it means 'no standard error' here and becomes null."""
     if isinstance(value, np.ndarray):
         return [_plain(part) for part in value] if value.ndim else _plain(value.item())
     if isinstance(value, float | np.floating):

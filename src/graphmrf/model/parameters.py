@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.graph.checks import LARGEST
-from graphmrf.kept import cached_property
 from graphmrf.linalg import multiply
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def positive_definite(H: ArrayLike) -> Floats:
 
 
 def edge_part(h: ArrayLike | None, C: ArrayLike | None, q: int, *, rounding: float = 1e-10) -> Floats:
-    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array, but for `rounding` of its eigenvalues."""
+    """Return `C`, or ``diag(h)``, as a symmetric positive semidefinite array, up to `rounding` of its eigenvalues."""
     if (h is None) == (C is None):
         raise InvalidInputError(f"give either h or C, got {'neither' if h is None else 'both'}")
     if C is None:
@@ -185,7 +185,7 @@ def _finite(name: str, values: ArrayLike) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold real numbers ({error})") from None
+        raise InvalidInputError(f"{name} must be numeric ({error})") from None
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{name} must be finite, got {array[~np.isfinite(array)].flat[0]}")
     if array.size and np.abs(array).max() > _LARGEST:

@@ -17,8 +17,8 @@ from numba import njit
 from scipy import sparse
 from torch.nn.functional import embedding_bag
 
+from graphmrf.caching import cached_property
 from graphmrf.engines.compiled import Kernel
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -28,9 +28,9 @@ class Training:
 
     # in (0, 1]: part of the training nodes in one step, drawn without replacement for every step; 1 takes all of them
     batch: float = 1.0
-    # a layer takes the plain mean over the node and at most this many of its neighbours, drawn anew at every evaluation
-    # (weighted by the edges where they have weights). None takes all, by `\tilde S = (D + I)^{-1/2} (W + I) (D +
-    # I)^{-1/2}`.
+    # a layer takes the plain mean over the node and at most this many of its neighbours, drawn again at every
+    # evaluation (weighted by the edges where they have weights). None takes all, by `\tilde S = (D + I)^{-1/2} (W + I)
+    # (D + I)^{-1/2}`.
     neighbours: int | None = None
     learning_rate: float = 1e-2  # > 0: step length of AdamW
     # in [0, 1): every step first multiplies each weight by ``1 - decay``, whatever the learning rate

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 from graphmrf.networks.neighbours import Average
 from graphmrf.selection import training_masks
 
@@ -187,7 +187,7 @@ class LearningTask:
         return bool((self._sizes == self.masks.sum(axis=1)).all())
 
     def batches(self) -> Iterator[tuple[Ints, Floats]]:
-        """Yield nodes of any network's batch, and their weights (n_rows, n_models, 1) in its error, for ever.
+        """Yield nodes of any network's batch, and their weights (n_rows, n_models, 1) in its error, without end.
 
         A batch is drawn without replacement: the first training nodes in a random order that all networks share.
         """
@@ -205,7 +205,7 @@ class LearningTask:
 def train(problem: LearningTask, shapes: Sequence[LayerShape], stops: Sequence[int]) -> Iterator[list[Networks]]:
     """Yield networks of every shape after each number of steps in `stops`; they go on learning afterwards.
 
-    `problem`: what they learn from. `shapes`: shapes with the same activation: batches and averages are drawn once for
+    `problem`: the training data. `shapes`: shapes with the same activation: batches and averages are drawn once for
     all of them. `stops`: numbers of steps, increasing.
     """
     n_features, options = problem.inputs.X.shape[1], problem.training

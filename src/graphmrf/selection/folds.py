@@ -5,10 +5,10 @@ overstate the accuracy of predictions in those regions. Here held-out sets are r
 size such that the distances from held-out labels to the nearest label of another fold are distributed like the
 distances from the nodes to predict to their nearest label (Mila and others, 2022; Linnenbrink and others, 2024: kNNDM).
 
-Distances are steps along edges, compared on a logarithmic scale: :math:`\log_2 d`, and for a node that no label
-reaches one doubling more than the largest distance. With F the distribution of held-out labels and G that of nodes to
-predict, the Wasserstein distance is :math:`\int |F - G|`. Regions move F outwards only, so that they can gain no more
-than the excess :math:`\int (F - G)_+`: the part by which nodes to predict lie farther out.
+Distances are steps along edges, compared on a logarithmic scale: :math:`\log_2 d`, and for a node that no label reaches
+one doubling more than the largest distance. With F the distribution of held-out labels and G that of nodes to predict,
+the Wasserstein distance is :math:`\int |F - G|`. Regions can only move F outwards, so they can reduce the distance by
+at most the excess :math:`\int (F - G)_+`: the part by which nodes to predict lie farther out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import t as student
 
+from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError, refuses_former_options
-from graphmrf.kept import cached_property
 from graphmrf.text import count
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class MatchedFolds:
         return np.asarray(weights / weights.mean())
 
     def group_edges(self, least: int) -> Floats:
-        """Return the lower ends of groups of distances, all but the nearest: doublings, joined to have so many each."""
+        """Return lower ends of groups of distances but the nearest: doublings, joined to have `least` labels each."""
         finite = self.distances[np.isfinite(self.distances)].max(initial=1.0)
         edges: list[float] = []
         above = 0
@@ -101,12 +101,14 @@ class MatchedFolds:
     def extrapolation(self) -> str | None:
         """Sentence on nodes to predict that lie farther from labels than any held-out label does; None if by chance.
 
-        By chance: all of the farthest nodes would be nodes to predict with a probability above .001, were they and the
-        held-out labels drawn from the same distribution.
+        By chance: if nodes to predict and held-out labels had the same distribution, all of the farthest nodes would be
+        nodes to predict with a probability above .001.
         """
         largest = float(self.distances.max(initial=0.0))
         beyond = int(np.count_nonzero(self.target > largest))
-        if not beyond or _chance_all_first(beyond, self.target.size, self.distances.size) > _LEVEL:
+        places, ours = np.arange(beyond), self.target.size
+        chance = np.exp(np.sum(np.log(ours - places) - np.log(ours + self.distances.size - places)))
+        if not beyond or chance > _LEVEL:
             return None
         return _extrapolation(beyond, self.target, largest)
 
@@ -127,7 +129,7 @@ def distance_matched_folds(graph: Graph, known: Bools, n_folds: int = 5, *, rand
     known : bool array of shape (n,)
         The labelled nodes, at least 2. All others are to be predicted.
     n_folds : int, default 5
-        Wanted number of folds, at least 2; as many as labelled nodes if these are fewer.
+        Wanted number of folds, at least 2; the number of labelled nodes if that is smaller.
     random_state : int, default 0
         Seed of all draws.
 
@@ -191,7 +193,7 @@ def _match(graph: Graph, known: Bools, n_folds: int, random_state: int) -> Match
 def _nearest(graph: Graph, labelled: Ints, plain: MatchedFolds, rng: np.random.Generator) -> MatchedFolds:
     """Return the folds whose distances are nearest to those wanted, of random ones and of ever smaller regions.
 
-    The first have a region for every fold, the next twice as many, until twice in a row they are no nearer.
+    The first have a region for every fold, the next twice as many, until the distance has not improved twice in a row.
     """
     far, q = _far(plain.distances, plain.target), plain.n_folds
     tried: list[tuple[float, MatchedFolds]] = []
@@ -209,19 +211,15 @@ def _holes_are_random(graph: Graph, plain: MatchedFolds, rng: np.random.Generato
     Student's distribution allows for so few draws.
     """
     far = _far(plain.distances, plain.target)
-    excess = _excess(plain, far)
+    gaps, widths = _gaps(plain, far)
     sampling = sum(_position(each, far).var() / each.size for each in (plain.distances, plain.target))
-    if excess <= np.sqrt(sampling):
+    if np.maximum(gaps, 0.0) @ widths <= np.sqrt(sampling):
         return True
-    drawn = np.array([_shift(_random_holes(graph, plain, rng), far) for _ in range(draws)])
+    labels = (np.sort(rng.permutation(graph.n_nodes)[: plain.folds.size]) for _ in range(draws))
+    random = (MatchedFolds(plain.folds, *_distances(graph, each, plain.folds)) for each in labels)
+    drawn = np.array([_shift(each, far) for each in random])
     bound = student.ppf(1.0 - _LEVEL, draws - 1) * drawn.std(ddof=1) * np.sqrt(1.0 + 1.0 / draws)
     return bool(_shift(plain, far) <= drawn.mean() + bound)
-
-
-def _random_holes(graph: Graph, plain: MatchedFolds, rng: np.random.Generator) -> MatchedFolds:
-    """Return the same folds at as many labels, drawn at random."""
-    labelled = np.sort(rng.permutation(graph.n_nodes)[: plain.folds.size])
-    return MatchedFolds(plain.folds, *_distances(graph, labelled, plain.folds))
 
 
 def _region_folds(
@@ -303,7 +301,7 @@ def _last_arrivals(nodes: Ints, scratch: Ints) -> Bools:
 
 
 def _neighbours(graph: Graph, nodes: Ints, carried: Ints) -> tuple[Ints, Ints]:
-    """Return the neighbours of all nodes, one after the other, and what each node carries to them."""
+    """Return the neighbours of all nodes, one after the other, and the value that each node passes to them."""
     starts, counts = graph.indptr[nodes], np.diff(graph.indptr)[nodes]
     ends = np.cumsum(counts)
     places = np.repeat(starts - ends + counts, counts) + np.arange(ends[-1] if ends.size else 0)
@@ -333,21 +331,10 @@ def _wasserstein(matched: MatchedFolds, far: float) -> float:
     return float(np.abs(gaps) @ widths)
 
 
-def _excess(matched: MatchedFolds, far: float) -> float:
-    gaps, widths = _gaps(matched, far)
-    return float(np.maximum(gaps, 0.0) @ widths)
-
-
 def _shift(matched: MatchedFolds, far: float) -> float:
     """Return by how many doublings nodes to predict lie farther out than held-out labels, on average."""
     gaps, widths = _gaps(matched, far)
     return float(gaps @ widths)
-
-
-def _chance_all_first(first: int, ours: int, others: int) -> float:
-    """Return the probability that the `first` of a random order are all ours."""
-    places = np.arange(first)
-    return float(np.exp(np.sum(np.log(ours - places) - np.log(ours + others - places))))
 
 
 def _extrapolation(beyond: int, target: Floats, largest: float) -> str:

@@ -80,7 +80,7 @@ def augmented_design(Z: Floats, y: Floats, rows: Ints | None = None, *, intercep
 def fit_from_factor(
     R: Floats, *, rows: int, intercept: bool, noise: float = 0.0, shrinkage: float = 0.0
 ) -> LeastSquares:
-    """Return the least squares fit from the triangular factor of `augmented_design` of so many rows.
+    """Return the least squares fit from the triangular factor of `augmented_design`.
 
     `noise`: norm of the error in `Z`; directions with a singular value up to that get coefficient 0. `shrinkage`:
     strength of a Gaussian prior on the coefficients, see `Whitened`; 0 is ordinary least squares.
@@ -98,11 +98,11 @@ def fit_from_factor(
     return LeastSquares(coef, constant, int(keep.sum()), _with_intercept(root, R[0, :-1]))
 
 
-def _unexplained(outcome: Floats, projected: Floats, freedom: int) -> float:
+def _unexplained(outcome: Floats, projected: Floats, dof: int) -> float:
     """Return the share of the outcome's variance that is noise; as if one more label were pure noise."""
     total = float(outcome @ outcome)
     left = max(total - float(projected @ projected), 0.0) / total if total > 0 else 0.0
-    return (left * freedom + 1.0) / (max(freedom - projected.size, 0) + 1.0)
+    return (left * dof + 1.0) / (max(dof - projected.size, 0) + 1.0)
 
 
 def fit_least_squares(
@@ -134,7 +134,7 @@ class Whitened:
     Z: Floats  # (n, r): uncorrelated features, mean square 1 over all nodes
     means: Floats  # (p,): means `m` over all nodes; 0 when the features were not centred
     T: Floats  # (p, r): the map from centred features; a coefficient g of `Z` is ``T @ g`` of the features
-    centred: bool  # whether the means were subtracted, which goes with fitting an intercept
+    centred: bool  # whether the means were subtracted, as an intercept requires
     # strength of a Gaussian prior on the coefficients of `Z`, each of variance `\mathrm{var}(y) / \text{shrinkage}`; 0
     # for none. What is smoothed has a smaller variance than `Z`, so that a strongly smoothed feature explains little
     # unless many labels support it.

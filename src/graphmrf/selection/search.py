@@ -63,7 +63,11 @@ class AlphaSearch:
         weights = np.ones(y.size) if weights is None else weights
         groups = [folds == fold for fold in range(int(folds.max()) + 1)]
         fold_r2 = np.stack([_explained(squared[:, each], y[each], weights[each]) for each in groups], axis=1)
-        best = _first_least((squared * weights).sum(axis=1), y)
+        # the first level with the least error up to rounding: to 1e-9 of it, or where predictions are exact to 1e-12
+        # of the spread of the outcomes or to their last bits
+        errors = (squared * weights).sum(axis=1)
+        rounding = 1e-24 * np.sum((y - y.mean()) ** 2) + (32.0 * np.finfo(np.float64).eps) ** 2 * np.sum(y**2)
+        best = int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + rounding))
         levels = np.asarray(alphas, dtype=np.float64)
         return cls(levels, predictions, fold_r2, _explained(squared, y, weights), best)
 
@@ -79,16 +83,6 @@ class AlphaSearch:
     def table(self) -> dict[str, Floats]:
         """Return the scores under the names of an estimator's ``cv_results_``."""
         return {"alpha": self.alphas, "mean_r2": self.mean_r2, "fold_r2": self.fold_r2, "out_of_fold": self.predictions}
-
-
-def _first_least(errors: Floats, y: Floats) -> int:
-    """Return the first position whose error equals the least, but for rounding.
-
-    That is to a relative 1e-9, or where predictions are exact to 1e-12 of the spread of the outcomes or to their last
-    bits.
-    """
-    rounding = 1e-24 * np.sum((y - y.mean()) ** 2) + (32.0 * np.finfo(np.float64).eps) ** 2 * np.sum(y**2)
-    return int(np.argmax(errors <= errors.min() * (1.0 + 1e-9) + rounding))
 
 
 def _explained(squared: Floats, y: Floats, weights: Floats) -> Floats:
@@ -216,7 +210,7 @@ def fold_predictions(
 
 def _fold_fits(_: Engine, columns: Floats, y: Floats, folds: Ints, options: dict[str, Any]) -> Floats:
     """Return `fold_fits` of one level, given its columns one below the other: work for one of many machines."""
-    with threadpool_limits(1, "blas"):  # matrices this small only lose by being shared between threads
+    with threadpool_limits(1, "blas"):  # threads slow down matrices this small
         return fold_fits(columns.T, y, folds, **options)
 
 

@@ -1,8 +1,8 @@
 """Cached properties: `functools.cached_property` without a lock.
 
 Python 3.11 holds one lock for all objects of a class while it computes such a value: a process forked meanwhile by
-another thread finds it taken for ever, and threads with graphs of their own wait for each other. From Python 3.12 on
-there is none. Two threads that ask one object at once both compute the value, and keep one.
+another thread waits for that lock forever, and threads with graphs of their own wait for each other. From Python 3.12
+on there is none. Two threads that ask one object at once both compute the value, and one is cached.
 """
 
 import sys
@@ -21,7 +21,7 @@ else:
         def __get__(self, instance, owner=None):
             if instance is None:
                 return self
-            kept = instance.__dict__
-            if self.attrname not in kept:
-                kept[self.attrname] = self.func(instance)
-            return kept[self.attrname]
+            cached = instance.__dict__
+            if self.attrname not in cached:
+                cached[self.attrname] = self.func(instance)
+            return cached[self.attrname]

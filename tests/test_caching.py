@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Thread
 
 import graphmrf
-from graphmrf.kept import cached_property
+from graphmrf.caching import cached_property
 
 SOURCE = Path(graphmrf.__file__).parent
 
@@ -40,4 +40,4 @@ def test_values_are_computed_once_and_by_threads_at_the_same_time() -> None:
 def test_no_module_keeps_values_under_a_lock() -> None:
     locked = re.compile(r"functools import .*cached_property|functools\.cached_property")
     found = {path.name for path in SOURCE.rglob("*.py") if locked.search(path.read_text())}
-    assert found == {"kept.py"}
+    assert found == {"caching.py"}
