@@ -12,6 +12,9 @@ NAMES = (
     "hard_spectra",
     "everything",
     "core",
+    "holes",
+    "heaton",
+    "ablation",
     "linear_coverage",
     "start",
     "first_answer",
@@ -27,11 +30,15 @@ NAMES = (
     "classes",
     "counts",
     "surveys",
+    "panels",
+    "tables",
+    "laplace",
     "sgc_speed",
     "scalable",
     "core_speed",
     "solvers",
     "cluster",
+    "gpu",
 )
 
 if __name__ == "__main__":

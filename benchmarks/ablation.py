@@ -4,24 +4,27 @@ Every term of `graphmrf.field.TERMS` is taken away in turn, and every rule of `R
 `GraphRegressor`, is switched off. ``python -m benchmarks.ablation [--sets development|validation|all] [--splits 2]
 [--labels 8 20 61 0.3] [--blocks 0.03] [--without TERM ...] [--size 4000] [--jobs 1] [--keep FILE]``. The columns
 "costs" are what taking it away loses against the whole field on the same runs, in R2 and in the distance of coverage
-from 90 %; what costs less than .002 and less than 1 point of coverage is not needed. "±" is the standard error of the
-cost in R2 over runs: another seed alone can move one run with 20 labels by .002.
+from 90 %, with standard errors over runs. A term or rule earns its place if, for some kind of hole, it costs at least
+.002 in R2 or 1 point of coverage, and more than twice the standard error. Levels and times have runs only on data that
+have them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.holes import LEVEL, Forecast, choose, scores
-from benchmarks.more_data import connected_part, more_root
-from benchmarks.pool import resume
-from benchmarks.sets import NAMED, load
+from benchmarks.more_data import Task, connected_part, more_root
+from benchmarks.pool import NO_DATA, resume
+from benchmarks.sets import DEVELOPMENT, NAMED, load
 from benchmarks.show import show, timed
-from graphmrf import GraphRegressor, field
+from graphmrf import GraphRegressor
+from graphmrf.field import TERMS, Design
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +33,15 @@ if TYPE_CHECKING:
 
 LABELS = ("8", "20", "61", "0.3")
 WHOLE = "nothing"
-RULES: dict[str, dict[str, Any]] = {"tails": {"likelihood": "gaussian"}}
+RULES: dict[str, dict[str, Any]] = {
+    "tails": {"likelihood": "gaussian"},
+    "average": {"members": 1},
+    "trees": {"learner": None},
+}
 """Remaining rules by name: the arguments of `GraphRegressor` that switch each of them off."""
-EARNS = {"R2 costs": 0.002, "90 % costs": 0.01}
+LIMITED = ("levels", "time")
+"""Terms of columns that few data have; on others there is no run without them."""
+EARNS = {"R2": 0.002, "90 %": 0.01}
 """Mean R2 or coverage that a term or rule has to earn with some number of labels."""
 
 
@@ -46,9 +55,9 @@ class Work(NamedTuple):
     without: str
 
 
-def terms() -> tuple[str, ...]:
-    """Return the names of all terms of the default field."""
-    return tuple(getattr(field, "TERMS", ()))
+def has(task: Task, without: str) -> bool:
+    """Whether the data of a task have what a term is about: levels of categories, times."""
+    return without not in LIMITED or TERMS[without].applies(Design.of(task.graph, task.X))
 
 
 def estimator(without: str) -> Any:
@@ -57,7 +66,7 @@ def estimator(without: str) -> Any:
         return GraphRegressor()
     if without in RULES:
         return GraphRegressor(**RULES[without])
-    arguments: dict[str, Any] = {"terms": tuple(name for name in terms() if name != without)}
+    arguments: dict[str, Any] = {"terms": tuple(name for name in TERMS if name != without)}
     return GraphRegressor(**arguments)
 
 
@@ -66,7 +75,7 @@ def _one(work: Work) -> Row:
     if work.hole.startswith("blocks"):
         task = connected_part(task, work.size, seed=work.seed)
     labelled = choose(task, work.hole, work.seed)
-    if labelled is None:
+    if labelled is None or not has(task, work.without):
         return {}
     y = np.where(labelled, task.y, np.nan)
     seconds, model = timed(lambda: estimator(work.without).fit(task.graph, task.X, y))
@@ -83,17 +92,26 @@ def table(found: dict[Work, Row], holes: Sequence[str]) -> list[Row]:
             runs = [work for work in found if (work.without, work.hole) == (without, hole)]
             pairs = [(found[work], whole) for work in runs if (whole := found.get(work._replace(without=WHOLE)))]
             if pairs:
-                own, whole = (_mean([pair[k] for pair in pairs]) for k in range(2))
-                row |= {f"{hole} R2": own["R2"], f"{hole} 90 %": own["90 %"], f"{hole} s": own["s"]}
-                costs = _costs(own, whole) | {"±": _error([after["R2"] - before["R2"] for after, before in pairs])}
-                row |= {} if without == WHOLE else {f"{hole} {key}": cost for key, cost in costs.items()}
-        earns = any(row[key] >= least for key in row for end, least in EARNS.items() if key.endswith(end))
+                means = _mean([after for after, _ in pairs])
+                costs = {} if without == WHOLE else _costs(pairs)
+                row |= {"runs": len(pairs)} | {f"{hole} {key}": value for key, value in (means | costs).items()}
+        earns = any(_earns(row, hole) for hole in holes)
         rows.append(row | ({} if without == WHOLE else {"earns": "yes" if earns else "no"}))
     return rows
 
 
-def _costs(own: dict[str, float], whole: dict[str, float]) -> dict[str, float]:
-    return {"R2 costs": whole["R2"] - own["R2"], "90 % costs": abs(own["90 %"] - LEVEL) - abs(whole["90 %"] - LEVEL)}
+def _costs(pairs: list[tuple[Row, Row]]) -> dict[str, float]:
+    """Return what it costs in R2 and in the distance of mean coverage from its level, with standard errors."""
+    own, whole = (_mean([pair[k] for pair in pairs]) for k in range(2))
+    far = abs(own["90 %"] - LEVEL) - abs(whole["90 %"] - LEVEL)
+    errors = {f"{key} ±": _error([after[key] - before[key] for after, before in pairs]) for key in ("R2", "90 %")}
+    return {"R2 costs": whole["R2"] - own["R2"], "90 % costs": far} | errors
+
+
+def _earns(row: Row, hole: str) -> bool:
+    """Whether taking it away costs something with a kind of hole, beyond twice the standard error."""
+    costs = {key: row.get(f"{hole} {key} costs", -np.inf) for key in EARNS}
+    return any(costs[key] >= least and costs[key] > 2.0 * row[f"{hole} {key} ±"] for key, least in EARNS.items())
 
 
 def _error(differences: list[float]) -> float:
@@ -118,16 +136,31 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes; 0 prints what is kept")
     parser.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
     given = parser.parse_args()
-    if more_root() is None or not terms():
-        reason = "set GRAPHMRF_DATA to the folder of the raw data sets" if terms() else "graphmrf.field has no TERMS"
-        show("ablation", __doc__, [{"skipped": reason}])
+    if more_root() is None:
+        show("ablation", __doc__, NO_DATA)
         return
     names = [name for name in NAMED[given.sets] if not given.tasks or name.startswith(tuple(given.tasks))]
     holes = [f"random {amount}" for amount in given.labels] + [f"blocks {part}" for part in given.blocks]
-    without = [WHOLE, *(given.without or [*terms(), *RULES])]
-    found = resume(_one, _plan(names, holes, given.splits, given.size, without), given.jobs, given.keep)
-    rows = table({work: row for work, row in found.items() if row}, holes)
-    show("ablation", __doc__, [{"sets": given.sets} | row for row in rows])
+    without = [WHOLE, *(given.without or [*TERMS, *RULES])]
+    plan = _plan(names, holes, given.splits, given.size, without)
+    show("ablation", __doc__, measure(given.sets, plan, given.jobs, given.keep))
+
+
+def run(*, quick: bool) -> list[Row]:
+    """Run one split of all tasks with random labels on this machine's cores; quick: two things less on one task."""
+    if more_root() is None:
+        return NO_DATA
+    names, amounts = (["London:income"], ["20"]) if quick else (DEVELOPMENT, LABELS)
+    without = [WHOLE, "local", "average"] if quick else [WHOLE, *TERMS, *RULES]
+    plan = _plan(names, [f"random {amount}" for amount in amounts], 1, 0, without)
+    return measure("development", plan, os.cpu_count() or 1, None)
+
+
+def measure(sets: str, plan: Sequence[Work], jobs: int, keep: Path | None) -> list[Row]:
+    """Return a row for each thing taken away, on some tasks."""
+    found = {work: row for work, row in resume(_one, plan, jobs, keep).items() if row}
+    rows = table(found, list(dict.fromkeys(work.hole for work in found)))
+    return [{"sets": sets} | row for row in rows]
 
 
 def _plan(names: Sequence[str], holes: Sequence[str], splits: int, size: int, without: Sequence[str]) -> list[Work]:

@@ -13,7 +13,8 @@ methods, sets and splits can be added to it later; ``--jobs 0`` prints what is i
 (see `paper_data`), GRAPHMRF_MORE and GRAPHMRF_AREAS. Graphs of more than ``--size`` nodes are cut to a connected part;
 a run that takes longer than ``--limit`` seconds counts as not finished.
 
-In means an R2 below -1 counts as -1. A rank is that among all methods that finished the run.
+In means an R2 below -1 counts as -1. Rows of GraphRegressor have "trees", 1 where learned effects are in the fit. The
+last table is of `targets`. A rank is that among all methods that finished the run.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from benchmarks.peers import METHODS, OURS, PLAIN, NotApplicableError
 from benchmarks.pool import resume
 from benchmarks.sets import PAPER, load
 from benchmarks.show import peak_gigabytes, show
+from benchmarks.targets import WORST, targets
 from graphmrf.errors import GraphMRFError
 
 if TYPE_CHECKING:
@@ -63,8 +65,6 @@ NOTABLE = 0.005
 SIZE, LIMIT = 6000, 300
 """Nodes of the largest graph, and seconds of the longest run, unless given."""
 QUICK = ("London:income", "made:steps")
-WORST = -1.0
-"""What an R2 below it counts as in means."""
 MEASURES = ("R2", "CRPS", "90 %", "s", "CPU s", "GB")
 
 
@@ -171,6 +171,8 @@ def _one(work: Work) -> Row:
     if found.std is None:  # the score of a prediction that is certain of itself
         hidden = task.known & ~labelled
         row["CRPS"] = float(np.abs(task.y - found.mean)[hidden].mean() / np.std(task.y[task.known]))
+    if work.method in (OURS, PLAIN):
+        row["trees"] = int("learned" in found.model.hyperparameters_)
     return row | {"s": seconds, "CPU s": used[0] - before[0], "GB": max(used[1] - before[2], 0.0)}
 
 
@@ -317,6 +319,7 @@ def main() -> None:
     show("everything", __doc__, list(by_method(done)))
     show("everything by set", "GraphRegressor and the best other method on every set.", sets)
     show("everything overall", "Means over sets, and where GraphRegressor is behind.", list(overall(sets)))
+    show("everything targets", "What was to be reached.", list(targets(done)))
     show("everything not run", "Runs without scores.", list(_failed(found)))
 
 

@@ -239,8 +239,20 @@ FIGURES: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
 }
 
 
-def main() -> None:
-    """Run one figure; rows are printed, and kept if wanted, as they come."""
+def run(*, quick: bool) -> list[Row]:
+    """Run all figures on a GPU; quick: products of a small graph, on CPU tensors where there is no GPU."""
+    if quick:
+        return list(product(_parser().parse_args(["product", "--nodes", "2000"])))
+    if DEVICE == "cpu":
+        return [{"skipped": "no GPU"}]
+    return [
+        {"benchmark": f"gpu {name}"} | row
+        for name, figure in FIGURES.items()
+        for row in figure(_parser().parse_args([name]))
+    ]
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     parser.add_argument("figure", choices=FIGURES)
     parser.add_argument("--nodes", type=int, default=10_000_000)
@@ -251,7 +263,12 @@ def main() -> None:
     parser.add_argument("--counties", action="store_true", help="of the field: U.S. counties, not a random graph")
     parser.add_argument("--peers", nargs="*", default=["scipy"], help="of the field: CPU engines to compare with")
     parser.add_argument("--keep", type=Path, help="file that JSON lines are added to")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Run one figure; rows are printed, and kept if wanted, as they come."""
+    options = _parser().parse_args()
     rows = []
     for row in FIGURES[options.figure](options):
         rows.append(row)

@@ -2,7 +2,8 @@
 
 Each takes a task and its outcomes, NaN where hidden, and returns a `Forecast`. Trees see ``[X, SX, S²X]``; networks of
 PyTorch Geometric see `X` (a constant where there are no features) and stop early on a fifth of the labels; nearest
-neighbours and the Gaussian process need coordinates; mgcv fits smooth effects and a Markov random field.
+neighbours and the Gaussian process need coordinates; mgcv fits smooth effects and a Markov random field. Where a task
+has categories as such (`Task.table`), `GraphRegressor` sees these, all others a column of 0 and 1 for every level.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from graphmrf import (
     GraphConvolutionalNetwork,
     GraphRegressor,
     LabelPropagation,
+    LabelSpreading,
     LinearGraphConvolution,
     LinearRegression,
     ResidualPropagation,
@@ -86,6 +88,10 @@ def _own(task: Task) -> Any:
     return task.X
 
 
+def _as_people_have_them(task: Task) -> Any:
+    return task.X if task.table is None else task.table
+
+
 def _propagated(make: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: ResidualPropagation(make())
 
@@ -112,23 +118,57 @@ def _coordinates(task: Task) -> Floats:
     return np.asarray((task.places - task.places.mean(axis=0)) / task.places.std())
 
 
+class Nearest:
+    """The mean of the eight nearest labels, or of all where they are fewer, weighted by inverse distance."""
+
+    def fit(self, places: Floats, y: Floats) -> Nearest:
+        """Keep the labels."""
+        self.model_ = KNeighborsRegressor(min(8, y.size), weights="distance").fit(places, y)
+        return self
+
+    def predict(self, places: Floats) -> Floats:
+        """Return the mean at every place."""
+        return np.asarray(self.model_.predict(places))
+
+
+class Kriging:
+    """A ridge regression on features and coordinates, the last two columns, and a Gaussian process of what it leaves.
+
+    The process is one over coordinates.
+    """
+
+    def fit(self, X: Floats, y: Floats) -> Kriging:
+        """Fit the ridge regression, then the process to its residuals."""
+        if y.size > MOST_LABELS:
+            raise NotApplicableError(f"more than {MOST_LABELS} labels")
+        self.trend_ = RidgeCV(np.logspace(-3, 4, 15)).fit(X, y)
+        kernel = ConstantKernel(1.0) * Matern(0.1, (1e-3, 10.0), nu=1.5) + WhiteKernel(0.3, (1e-4, 10.0))
+        process = GaussianProcessRegressor(kernel, normalize_y=True)
+        self.process_ = process.fit(X[:, -2:], y - self.trend_.predict(X))
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the expected outcome of every row."""
+        return self.moments(X)[0]
+
+    def moments(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the outcome of every row."""
+        rest, std = self.process_.predict(X[:, -2:], return_std=True)
+        return np.asarray(self.trend_.predict(X) + rest), np.asarray(std)
+
+
 def _nearest(task: Task, y: Floats) -> Forecast:
     places, known = _coordinates(task), np.isfinite(y)
-    model = KNeighborsRegressor(min(8, int(known.sum())), weights="distance").fit(places[known], y[known])
-    return Forecast(model.predict(places), None, None, 0.0)
+    return Forecast(Nearest().fit(places[known], y[known]).predict(places), None, None, 0.0)
+
+
+def _placed(task: Task) -> Floats:
+    return np.column_stack([task.X, _coordinates(task)])
 
 
 def _kriging(task: Task, y: Floats) -> Forecast:
-    """Return a ridge regression on features and a Gaussian process over coordinates of what it leaves."""
-    places, known = _coordinates(task), np.isfinite(y)
-    if known.sum() > MOST_LABELS:
-        raise NotApplicableError(f"more than {MOST_LABELS} labels")
-    X = np.column_stack([task.X, places])
-    trend = RidgeCV(np.logspace(-3, 4, 15)).fit(X[known], y[known])
-    kernel = ConstantKernel(1.0) * Matern(0.1, (1e-3, 10.0), nu=1.5) + WhiteKernel(0.3, (1e-4, 10.0))
-    process = GaussianProcessRegressor(kernel, normalize_y=True).fit(places[known], y[known] - trend.predict(X[known]))
-    rest, std = process.predict(places, return_std=True)
-    return Forecast(trend.predict(X) + rest, std, None, 0.0)
+    X, known = _placed(task), np.isfinite(y)
+    return Forecast(*Kriging().fit(X[known], y[known]).moments(X), None, 0.0)
 
 
 def _network(kind: str, task: Task, y: Floats) -> Forecast:
@@ -252,16 +292,16 @@ def _mgcv(task: Task, y: Floats) -> Forecast:
     return Forecast(found["mean"].to_numpy(), found["std"].to_numpy(), None, 0.0)
 
 
-def _ours(make: Callable[[], Any]) -> Method:
-    return Method("ours", partial(_estimated, make, _own))
+def _ours(make: Callable[[], Any], features: Callable[[Task], Any] = _own) -> Method:
+    return Method("ours", partial(_estimated, make, features))
 
 
 def _trees(make: Callable[[], Any]) -> Method:
     return Method("scikit-learn", partial(_learned, make))
 
 
-def _trees_propagated(make: Callable[[], Any]) -> Method:
-    return Method("scikit-learn", partial(_estimated, _propagated(make), _stacked))
+def _learner_propagated(make: Callable[[], Any], features: Callable[[Task], Any] = _stacked) -> Method:
+    return Method("scikit-learn", partial(_estimated, _propagated(make), features))
 
 
 def _networks(kind: str) -> Method:
@@ -269,9 +309,10 @@ def _networks(kind: str) -> Method:
 
 
 METHODS: dict[str, Method] = {
-    OURS: _ours(GraphRegressor),
-    PLAIN: _ours(lambda: GraphRegressor(learner=None)),
+    OURS: _ours(GraphRegressor, _as_people_have_them),
+    PLAIN: _ours(lambda: GraphRegressor(learner=None), _as_people_have_them),
     "LP": _ours(LabelPropagation),
+    "label spreading": _ours(LabelSpreading),
     "LR": _ours(LinearRegression),
     "LR/RP": _ours(_propagated(LinearRegression)),
     "LGC": _ours(LinearGraphConvolution),
@@ -279,12 +320,15 @@ METHODS: dict[str, Method] = {
     "SGC": _ours(SimpleGraphConvolution),
     "SGC/RP": _ours(_propagated(SimpleGraphConvolution)),
     "GCN (ours)": Method("ours", partial(_estimated, GraphConvolutionalNetwork, _own), "torch"),
+    "GCN/RP (ours)": Method("ours", partial(_estimated, _propagated(GraphConvolutionalNetwork), _own), "torch"),
     "boosting": _trees(boosting),
-    "boosting + RP": _trees_propagated(boosting),
+    "boosting + RP": _learner_propagated(boosting),
     "forest": _trees(forest),
-    "forest + RP": _trees_propagated(forest),
+    "forest + RP": _learner_propagated(forest),
     "nearest neighbours": Method("scikit-learn", _nearest),
+    "nearest neighbours + RP": _learner_propagated(Nearest, _coordinates),
     "kriging": Method("scikit-learn", _kriging),
+    "kriging + RP": _learner_propagated(Kriging, _placed),
     "GCN": _networks("GCN"),
     "GAT": _networks("GAT"),
     "GraphSAGE": _networks("GraphSAGE"),

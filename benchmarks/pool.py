@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
+NO_DATA: list[Row] = [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}]
+"""What a benchmark shows without its data."""
+
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -80,11 +83,16 @@ def sweep(name: str, text: str | None, one: Callable[[Any], Row], choices: Mappi
     parser.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
     given = vars(parser.parse_args())
     if more_root() is None:
-        show(name, text, [{"skipped": "set GRAPHMRF_DATA to the folder of the raw data sets"}])
+        show(name, text, NO_DATA)
         return
-    found = resume(one, list(product(*(given[key] for key in choices))), given["jobs"], given["keep"])
+    show(name, text, swept(one, {key: given[key] for key in choices}, given["jobs"], given["keep"]))
+
+
+def swept(one: Callable[[Any], Row], choices: Mapping[str, Sequence[str]], jobs: int, keep: Path | None) -> list[Row]:
+    """Return a row for all choices but the last, which names results."""
+    found = resume(one, list(product(*choices.values())), jobs, keep)
     rows: dict[Any, Row] = {}
     for each, result in found.items():
         row = rows.setdefault(each[:-1], dict(zip(choices, each[:-1], strict=False)))
         row |= {f"{each[-1]} {key}": value for key, value in result.items()}
-    show(name, text, list(rows.values()))
+    return list(rows.values())

@@ -1,7 +1,9 @@
 """Tasks for development and tasks for validation, named before any run.
 
 Whatever is chosen in the code may be chosen by the development tasks. The validation tasks are run when a choice is
-made, and no choice is made by them.
+made, and no choice is made by them. `land:temperature` was a validation task until the second, far range of the sparse
+field was chosen by its error; since then it is one for development, and its own error does not validate that range.
+The maps among the validation tasks confirm it, in the sparse form and with holes in blocks.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ DEVELOPMENT = (
     "king_county:log_price:6000",
     "nyc:unemp_rate",
     "montevideo:log_boardings",
+    "land:temperature",
 )
 """A number at the end is the size of a connected part, which is the whole task here."""
 
@@ -39,7 +42,6 @@ VALIDATION = (
     "nyc:median_income",
     "glasgow:log_admissions",
     "germany:log_mortality",
-    "land:temperature",
 )
 
 NAMED = {"development": DEVELOPMENT, "validation": VALIDATION, "all": DEVELOPMENT + VALIDATION}

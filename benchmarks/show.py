@@ -50,7 +50,16 @@ def run_named(package: str, names: Sequence[str], text: str | None) -> None:
         parser.error(f"unknown name {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
     for name in options.names or names:
         module = importlib.import_module(f"{package}.{name}")
-        show(name, module.__doc__, module.run(quick=options.quick))
+        show_each(name, module.__doc__, module.run(quick=options.quick))
+
+
+def show_each(name: str, text: str | None, rows: list[Row]) -> None:
+    """Print rows in one table, those that name a benchmark of their own ("holes behind") in a table of theirs."""
+    parts: dict[str, list[Row]] = {name: []}
+    for row in rows:
+        parts.setdefault(row.get("benchmark", name), []).append(row)
+    for title, part in parts.items():
+        show(title, text, [{key: value for key, value in row.items() if key != "benchmark"} for row in part])
 
 
 def _cell(value: Any) -> str:

@@ -9,6 +9,7 @@ columns and on the neighbours' means of all.
 
 from __future__ import annotations
 
+import os
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING
@@ -20,8 +21,9 @@ from sklearn.metrics import r2_score
 
 from benchmarks.holes import boosting
 from benchmarks.more_data import load as load_more
+from benchmarks.more_data import more_root
 from benchmarks.paper_data import SETS, tasks
-from benchmarks.pool import sweep
+from benchmarks.pool import NO_DATA, sweep, swept
 from benchmarks.show import timed
 from graphmrf import GraphImputer
 
@@ -111,5 +113,14 @@ METHODS: dict[str, Callable[[Graph, Floats], tuple[Floats, Floats | None]]] = {
 """GraphImputer's three methods, and its peers."""
 
 
+CHOICES = {"table": NAMES, "removed": tuple(SHARES), "method": tuple(METHODS)}
+
+
+def run(*, quick: bool) -> list[Row]:
+    """Run everything on this machine's cores; quick: two methods on one of them."""
+    chosen = {"table": ["London"], "removed": ["20 %"], "method": ["features", "knn"]} if quick else CHOICES
+    return NO_DATA if more_root() is None else swept(one, chosen, os.cpu_count() or 1, None)
+
+
 if __name__ == "__main__":
-    sweep("tables", __doc__, one, {"table": NAMES, "removed": tuple(SHARES), "method": tuple(METHODS)})
+    sweep("tables", __doc__, one, CHOICES)

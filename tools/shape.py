@@ -380,7 +380,7 @@ def figures(library: Tree, paper: Tree) -> dict[Figure, list[str]]:
         Figure("private reads across packages", len(library.private_reads), 0): library.private_reads,
         Figure("leaks of the engine protocol", len(library.engine_leaks), 0): library.engine_leaks,
         Figure("duplicates of six and more lines", len(library.duplicates)): library.duplicates,
-        Figure("members of Posterior", len(members)): members,
+        Figure("members of Posterior", len(members), 8): members,
         Figure("public names in two modules", len(library.repeated_names), 0): library.repeated_names,
         Figure("import cycles, types included", len(library.cycles), 0): library.cycles,
         Figure("code lines of a function: median", float(np.median(lengths)), 5): [],

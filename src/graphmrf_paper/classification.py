@@ -169,7 +169,9 @@ def _classification(
 ) -> Experiment:
     """F1 of class 1 for every method."""
     columns = (*max((line.columns for line in lines), key=len), _ALWAYS)
-    form = PaperTable(name, f"{title}: F1 of class 1 on the test nodes.", ("data", "setting"), columns, ranked=True)
+    form = PaperTable(
+        name, f"{title}: F1 of class 1 on the test nodes.", ("data", "setting"), columns, ranked=True, quantity="F1"
+    )
 
     def outline(settings: RunSettings) -> Outline:
         rows = {(line.label, line.setting): line for line in lines}

@@ -7,19 +7,24 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from graphmrf._typing import Floats
 from graphmrf.text import DASH, MINUS, count, number
 
 TOLERANCE = 0.05
 """Largest relative difference that counts as agreement, chosen before the comparisons were run."""
+SOURCES = ("printed", "authors")
+"""What our numbers are compared with: attributes of a cell."""
+PARTIAL = "\N{DAGGER}"
+"""Mark of a number that is a mean over fewer runs than planned."""
 
 
 @dataclass(frozen=True)
 class TableCell:
     """One number: ours, that printed in the paper, that in its authors' files, and how ours spread over runs.
 
-    `note` is why our number is missing.
+    It is a mean over `n_runs`; `missing` counts runs that it lacks. `note` is why our number is missing.
 
     Examples
     --------
@@ -32,6 +37,7 @@ class TableCell:
     authors: float | None = None
     spread: float | None = None
     n_runs: int = 0
+    missing: int = 0
     note: str = ""
 
     @property
@@ -64,8 +70,10 @@ class PaperTable:
         Decimals of ours.
     ranked : bool
         Whether the largest number of a row is the best.
-    numbers : str
-        The experiment whose published numbers stand beside ours; that of its own name where it is empty.
+    numbers : tuple of str
+        The experiments whose published numbers stand beside ours; that of its own name where it is empty.
+    quantity : str
+        What its numbers are; empty where they differ.
     """
 
     name: str
@@ -75,13 +83,20 @@ class PaperTable:
     rows: tuple[TableRow, ...] = ()
     decimals: int = 3
     ranked: bool = False
-    numbers: str = ""
+    numbers: tuple[str, ...] = ()
+    quantity: str = "R²"
 
     def cells(self, columns: Sequence[str] | None = None) -> Iterator[TableCell]:
         """Yield the cells of some columns, row by row."""
         wanted = [k for k, column in enumerate(self.columns) if columns is None or column in columns]
         for row in self.rows:
             yield from (row.cells[k] for k in wanted)
+
+    def at(self, row: str, column: str) -> TableCell:
+        """Return the cell of a row, its labels joined by slashes, and a column; an empty one where there is none."""
+        places = {"/".join(each.labels): each for each in self.rows}
+        known = row in places and column in self.columns
+        return places[row].cells[self.columns.index(column)] if known else TableCell()
 
     def having(self, label: str) -> "PaperTable":
         """Return the table with the rows of a label only."""
@@ -157,7 +172,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Goal:
-    """A number to reach: what was measured, what was wanted, whether it is met, and what it is compared with."""
+    """A number to reach: what was measured, what was wanted, whether it is met, and what it is compared with.
+
+    `share` is the relative difference, the larger of the two where there are two numbers to compare with.
+    """
 
     what: str
     measured: str
@@ -165,6 +183,7 @@ class Goal:
     met: bool | None = None
     printed: str = DASH
     authors: str = DASH
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -192,32 +211,55 @@ def compare(what: str, cells: Iterable[TableCell], *, decimals: int = 3, small: 
     ('0.455, off by 1.1 % (2 cells, largest 0.010)', '0.480, off by 4.2 % (1 cell, largest 0.020)', True)
     """
     known = [cell for cell in cells if cell.ours is not None and not cell.printed is cell.authors is None]
-    pairs = {
-        source: [(cell.ours or 0.0, theirs) for cell in known if (theirs := getattr(cell, source)) is not None]
-        for source in ("printed", "authors")
-    }
     if not known:
         return []
-    texts = {source: _distance(each, decimals) for source, each in pairs.items()}
-    met = all(share_off(each) <= TOLERANCE for each in pairs.values() if each)
+    distances = {source: distance(known, source) for source in SOURCES}
+    share = max(each.share for each in distances.values() if each is not None)
+    texts = {source: DASH if each is None else each.text(decimals) for source, each in distances.items()}
     ours = number(float(np.mean([cell.ours for cell in known])), decimals)
-    wanted = "none: networks of a quick run are small" if small else f"≤ {TOLERANCE:.0%}".replace("%", " %")
-    return [Goal(what, ours, wanted, None if small else met, **texts)]
+    wanted = "none: networks of a quick run are small" if small else f"≤ {percent(TOLERANCE, 0)}"
+    return [Goal(what, ours, wanted, None if small else share <= TOLERANCE, share=share, **texts)]
 
 
-def share_off(pairs: Sequence[tuple[float, float]]) -> float:
+@dataclass(frozen=True)
+class Distance:
+    """How far our numbers are from published ones.
+
+    `theirs` is the mean of the published numbers; of |ours - theirs| there are the mean, the maximum, and the sum as
+    a share of the sum of |theirs|.
+    """
+
+    n_cells: int
+    theirs: float
+    mean: float
+    largest: float
+    share: float
+
+    def text(self, decimals: int) -> str:
+        """Return the mean of the published numbers and the difference in words."""
+        cells, largest = count(self.n_cells, "cell"), number(self.largest, decimals)
+        return f"{number(self.theirs, decimals)}, off by {percent(self.share, 1)} ({cells}, largest {largest})"
+
+
+def distance(cells: Iterable[TableCell], source: str) -> Distance | None:
+    """Return the distance from the numbers of a source, "printed" or "authors"; None where no cell has both numbers."""
+    both = [(cell.ours, theirs) for cell in cells if (theirs := getattr(cell, source)) is not None]
+    pairs = np.array([(ours, theirs) for ours, theirs in both if ours is not None])
+    if not len(pairs):
+        return None
+    off = np.abs(pairs[:, 0] - pairs[:, 1])
+    return Distance(len(off), float(pairs[:, 1].mean()), float(off.mean()), float(off.max()), share_off(pairs))
+
+
+def share_off(pairs: ArrayLike) -> float:
     """Return the sum of |ours - theirs| as a share of the sum of |theirs|."""
-    ours, theirs = np.array(pairs).T
+    ours, theirs = np.asarray(pairs).T
     return float(np.abs(ours - theirs).sum() / np.abs(theirs).sum())
 
 
-def _distance(pairs: Sequence[tuple[float, float]], decimals: int) -> str:
-    if not pairs:
-        return DASH
-    ours, theirs = np.array(pairs).T
-    largest = number(float(np.abs(ours - theirs).max()), decimals)
-    off = f"off by {share_off(pairs):.1%}".replace("%", " %")
-    return f"{number(float(theirs.mean()), decimals)}, {off} ({count(len(pairs), 'cell')}, largest {largest})"
+def percent(share: float, places: int) -> str:
+    """Return a share in per cent."""
+    return f"{share:.{places}%}".replace("%", " %")
 
 
 def as_csv(table: PaperTable) -> str:
@@ -245,15 +287,17 @@ def as_csv(table: PaperTable) -> str:
 def as_markdown(table: PaperTable) -> str:
     """Return the table with the numbers to compare with in brackets behind ours, the best of a row in bold.
 
-    In brackets stand the printed number and, behind a slash, that of the authors' files.
+    In brackets stand the printed number and, behind a slash, that of the authors' files; a dagger marks means over
+    fewer runs than planned.
 
     Examples
     --------
-    >>> row = TableRow(("U.S.",), (TableCell(0.5, 0.4), TableCell(None, 0.3, 0.312), TableCell(0.2, None, 0.21)))
+    >>> cells = TableCell(0.5, 0.4), TableCell(None, 0.3, 0.312), TableCell(0.2, None, 0.21, missing=1)
+    >>> row = TableRow(("U.S.",), cells)
     >>> print(as_markdown(PaperTable("t", "T", ("data",), ("LP", "GCN", "LR"), (row,), ranked=True)))
     | data | LP | GCN | LR |
     | --- | ---: | ---: | ---: |
-    | U.S. | **0.500** (0.40) | – (0.30 / 0.312) | 0.200 (/ 0.210) |
+    | U.S. | **0.500** (0.40) | – (0.30 / 0.312) | 0.200† (/ 0.210) |
     """
     best = [table.best(row) for row in table.rows]
     lines = [
@@ -299,10 +343,11 @@ def bar(cells: Sequence[str]) -> str:
 
 def _cell(cell: TableCell, decimals: int, best: float | None, bold: tuple[str, str]) -> str:
     text = number(cell.ours, decimals)
+    mark = PARTIAL if cell.missing else ""
     if best is not None and cell.ours is not None and text == number(best, decimals):
         text = f"{bold[0]}{text}{bold[1]}"
     theirs = reference(cell, decimals)
-    return f"{text} ({theirs})" if theirs else text
+    return f"{text}{mark} ({theirs})" if theirs else text + mark
 
 
 def reference(cell: TableCell, decimals: int) -> str:
@@ -313,7 +358,7 @@ def reference(cell: TableCell, decimals: int) -> str:
 
 def _latex_cell(cell: TableCell, table: PaperTable, row: TableRow) -> str:
     text = _cell(cell, table.decimals, table.best(row), (r"\textbf{", "}"))
-    text = text.replace(MINUS, "$-$").replace(DASH, "---")
+    text = text.replace(MINUS, "$-$").replace(DASH, "---").replace(PARTIAL, r"\dag")
     value, bracket, paper = text.partition(" (")
     return value + (rf" {{\scriptsize ({paper}}}" if bracket else "")
 

@@ -62,13 +62,15 @@ def _parameter_outline(_: RunSettings) -> Outline:
         ("h₀",),
         ("error of H", "error of h", "NLL/n fitted", "NLL/n true"),
         decimals=4,
+        quantity="relative error",
     )
     values = PaperTable(
         f"{name}-values",
         f"{_PARAMETERS}: every entry of h and H, at each h₀.",
         ("parameter",),
         tuple(map(str, levels)),
-        numbers=name,
+        numbers=(name,),
+        quantity="entry of H or h",
     )
     parameters = {(each,): (each, path) for each, path in _parameter_names(len(LABELS)).items()}
 
@@ -111,8 +113,8 @@ FITTED_PARAMETERS = Experiment(
     tuple(SYNTHETIC.values()),
     _parameter_outline,
     (
-        "The fit is the maximum of the likelihood; the paper's stochastic fit ends 3 to 8 % from it in H, mostly "
-        "too small, probably by its weight decay.",
+        "The fit is the maximum of the likelihood; the paper's stochastic fit ends short of it, its H mostly too "
+        "small, probably by its weight decay.",
     ),
 )
 

@@ -9,9 +9,22 @@ from typing import TypeAlias
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
 from markupsafe import Markup
 
-from graphmrf.text import number
+from graphmrf.text import DASH, count, joined, number
 from graphmrf_paper.figures import Drawing
-from graphmrf_paper.findings import Findings, PaperTable, TableCell, TableRow, as_markdown, bar, reference
+from graphmrf_paper.findings import (
+    PARTIAL,
+    SOURCES,
+    Findings,
+    Goal,
+    PaperTable,
+    TableCell,
+    TableRow,
+    as_markdown,
+    bar,
+    distance,
+    percent,
+    reference,
+)
 from graphmrf_paper.published import commit_of
 from graphmrf_paper.runner import Timing, spoken, timing_table
 from graphmrf_paper.runs import Experiment, Run, RunSettings
@@ -37,6 +50,27 @@ class Reproduction:
     left_out: Sequence[str] = ()
     missing: Sequence[Run] = ()
 
+    def table(self, name: str) -> PaperTable:
+        """Return a table by its name, an empty one where it is not there."""
+        tables = (table for _, found in self.parts for table in found.tables)
+        return next((table for table in tables if table.name == name), PaperTable(name, "", (), ()))
+
+    def goal(self, experiment: str, what: str) -> Goal | None:
+        """Return a goal of an experiment, None where it is not there."""
+        goals = (goal for each, found in self.parts if each.name == experiment for goal in found.goals)
+        return next((goal for goal in goals if goal.what == what), None)
+
+    def mean_differences(self) -> list[tuple[str, ...]]:
+        """Return lines of place, quantity and mean |difference| from each source, and last that of all R²."""
+        cells: dict[tuple[str, str], list[TableCell]] = {}
+        for experiment, found in self.parts:
+            for table in found.tables:
+                if table.quantity:
+                    cells.setdefault((experiment.place, table.quantity), []).extend(table.cells())
+        all_r2 = [cell for (_, quantity), some in cells.items() if quantity == "R²" for cell in some]
+        lines = [(*key, *_mean_differences(some)) for key, some in {**cells, ("all of these", "R²"): all_r2}.items()]
+        return [line for line in lines if line[2:] != (DASH, DASH)]
+
     def expected_time(self) -> str:
         """Return a sentence on the time of a complete reproduction on two cores."""
         seconds = (self.times[-1].cpu + sum(run.seconds for run in self.missing)) / 2
@@ -49,16 +83,19 @@ def as_document(made: Reproduction, *, drawn: bool = True) -> str:
     return _templates().get_template("reproduction.md").render(made=made, drawn=drawn)
 
 
+def _mean_differences(cells: Sequence[TableCell]) -> tuple[str, ...]:
+    found = [distance(cells, source) for source in SOURCES]
+    return tuple(DASH if each is None else f"{number(each.mean, 4)} ({count(each.n_cells, 'cell')})" for each in found)
+
+
 def _sources(table: PaperTable) -> str:
-    """Return a sentence that names the sources of the numbers in brackets; empty without any."""
+    """Return sentences on the sources of the numbers in brackets and on marked cells; empty without any."""
     cells = list(table.cells())
-    printed, authors = (any(getattr(cell, source) is not None for cell in cells) for source in ("printed", "authors"))
-    if not printed and not authors:
-        return ""
-    commit = commit_of(table.numbers or table.name)
-    files = f"the authors' files ({commit})" if commit else "the authors' files"
-    sources = [*(["print"] if printed else []), *([files] if authors else [])]
-    return f" In brackets: {' / '.join(sources)}."
+    printed, authors = (any(getattr(cell, source) is not None for cell in cells) for source in SOURCES)
+    commits = joined(list(dict.fromkeys(map(commit_of, table.numbers or (table.name,)))))
+    sources = [*(["print"] if printed else []), *([f"the authors' files ({commits})"] if authors else [])]
+    brackets = f" In brackets: {' / '.join(sources)}." if sources else ""
+    return brackets + (f" {PARTIAL}: not all runs." if any(cell.missing for cell in cells) else "")
 
 
 def as_page(made: Reproduction, drawings: Mapping[str, Drawing], *, shell: Template, style: str) -> str:
@@ -99,6 +136,7 @@ def _templates() -> Environment:
         "number": number,
         "base64": lambda content: base64.b64encode(content).decode(),
         "bar": bar,
+        "percent": percent,
         "markdown": as_markdown,
         "timing_table": timing_table,
     }
@@ -106,7 +144,9 @@ def _templates() -> Environment:
         "best": _best,
         "closeness": _closeness,
         "difference": _difference,
+        "distance": distance,
         "hint": _hint,
+        "partial": PARTIAL,
         "reference": reference,
         "sources": _sources,
     }
@@ -139,4 +179,5 @@ def _closeness(cell: TableCell, table: PaperTable) -> str:
 def _hint(cell: TableCell) -> str:
     if cell.ours is None:
         return cell.note or "no number"
-    return f"{cell.n_runs} runs, standard deviation {number(cell.spread, 3)}" if cell.n_runs else ""
+    missing = f" ({cell.missing} are missing)" if cell.missing else ""
+    return f"{cell.n_runs} runs{missing}, standard deviation {number(cell.spread, 3)}" if cell.n_runs else ""

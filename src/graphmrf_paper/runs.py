@@ -134,7 +134,8 @@ class Entry:
 
     def cell(self, results: Results) -> TableCell:
         """Return mean and standard deviation over the runs that have a result."""
-        found = [value for run in self.runs for value in _numbers_at(results.get(run.key), self.path)]
+        by_run = [values for run in self.runs if (values := _numbers_at(results.get(run.key), self.path))]
+        found = [value for values in by_run for value in values]
         empty = TableCell(
             printed=printed(*self.printed) if self.printed else None,
             authors=authors(*self.authors) if self.authors else None,
@@ -143,7 +144,8 @@ class Entry:
         if not found:
             return empty
         spread = float(np.std(found, ddof=1)) if len(found) > 1 else None
-        return replace(empty, ours=float(np.mean(found)), spread=spread, n_runs=len(found), note="")
+        missing = len(self.runs) - len(by_run)
+        return replace(empty, ours=float(np.mean(found)), spread=spread, n_runs=len(found), missing=missing, note="")
 
 
 def _numbers_at(result: Any, path: Sequence[str | int]) -> list[float]:

@@ -25,7 +25,9 @@ def _count_outline(_: RunSettings) -> Outline:
     def goals(table: PaperTable) -> list[Goal]:
         return [goal for name in _COUNTS for goal in compare(f"number of {name}", table.cells([name]), decimals=1)]
 
-    form = PaperTable("data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, decimals=0)
+    form = PaperTable(
+        "data-statistics", "Statistics of the data sets.", ("data",), _COUNTS, decimals=0, quantity="count"
+    )
     return Outline.of(Plan.of(form, {(title_of(data),): data for data in _COUNTED}, _COUNTS, entry), goals=goals)
 
 
@@ -66,7 +68,7 @@ def _coefficient_outline(settings: RunSettings) -> Outline:
         return Entry(coefficient_runs(data, settings), path).beside("coefficients", data, feature)
 
     caption = f"{_TITLE}: mean over the splits, 30 % of the counties labelled."
-    form = PaperTable("coefficients", caption, ("year",), FEATURES, decimals=2)
+    form = PaperTable("coefficients", caption, ("year",), FEATURES, decimals=2, quantity="coefficient")
     plan = Plan.of(form, {(data.partition("-")[2],): data for data in _YEARS}, FEATURES, entry)
     return Outline.of(plan, goals=lambda table: compare("coefficients", table.cells(), decimals=2))
 

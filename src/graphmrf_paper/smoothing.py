@@ -11,7 +11,18 @@ from graphmrf.estimators import LabelPropagation, LinearGraphConvolution, Residu
 from graphmrf.model import GaussianMRF
 from graphmrf.text import number
 from graphmrf_paper.attributes import REAL_TASKS, load_raw, load_task, title_of
-from graphmrf_paper.findings import TOLERANCE, Chart, Figure, Findings, Goal, Heat, PaperTable, Series, share_off
+from graphmrf_paper.findings import (
+    TOLERANCE,
+    Chart,
+    Figure,
+    Findings,
+    Goal,
+    Heat,
+    PaperTable,
+    Series,
+    percent,
+    share_off,
+)
 from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.runs import (
     TRAINING,
@@ -163,11 +174,11 @@ def _losses(method: str, table: PaperTable) -> list[Goal]:
 
 def _recovered(method: str, best: Floats) -> Goal:
     true, found = np.log10(OMEGA_GRID), np.log10(OMEGA_GRID)[best]
-    off = share_off(list(zip(found, true, strict=True)))
+    off = share_off(np.column_stack([found, true]))
     exact = int(np.count_nonzero(found == true))
-    measured = f"off by {off:.1%} ({exact} of {len(best)} are the true one)".replace("%", " %")
-    wanted = f"≤ {TOLERANCE:.0%}".replace("%", " %")
-    return Goal(f"log₁₀ of the best ω of {method}, compared with the true ω", measured, wanted, off <= TOLERANCE)
+    measured = f"off by {percent(off, 1)} ({exact} of {len(best)} are the true one)"
+    what = f"log₁₀ of the best ω of {method}, compared with the true ω"
+    return Goal(what, measured, f"≤ {percent(TOLERANCE, 0)}", off <= TOLERANCE)
 
 
 _SMOOTHERS: dict[str, Callable[..., Any]] = {

@@ -101,16 +101,21 @@ def test_yes_or_no(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--exposure", "people"], "--exposure is for --likelihood poisson or negative-binomial"),
+        (["--exposure", "people"], "--exposure is for --likelihood poisson or negative-binomial, got auto; cases has "),
+        (["--exposure", "people"], "their variance may exceed their mean: add --likelihood negative-binomial "),
+        (["--trials", "people"], "cases has whole numbers with trials: add --likelihood binomial --trials people"),
+        (["--likelihood", "poisson", "--at-least", "0"], "--at-least is implied by --likelihood poisson"),
+        (["--likelihood", "negative-binomial", "--integer"], "--integer is implied by --likelihood negative-binomial"),
+        (["--likelihood", "binomial", "--at-most", "9"], "whole numbers, at least 0 and at most the trials; leave it"),
         (["--likelihood", "gamma"], "--likelihood must be one of"),
         (["--likelihood", "poisson", "--method", "lp"], "is for --method field"),
         (["--likelihood", "binomial", "--trials", "x"], "row 4, column x: trials of observed rows must be positive"),
         (["--likelihood", "binomial"], "nodes.csv, row 3, column cases: successes must be at most their trials"),
         (["--std", "x"], "nodes.csv, row 4, column x: standard errors of observed rows must be positive"),
-        (["--std", "people", "--likelihood", "poisson"], "--std is for --likelihood auto, got poisson"),
-        (["--likelihood", "poisson", "--transform", "log"], "--transform is for numbers without a likelihood"),
-        (["--likelihood", "poisson", "--conformal"], "--conformal is for numbers without a likelihood"),
-        (["--value-weight", "people", "--transform", "log"], "--transform is for numbers without a likelihood"),
+        (["--std", "people", "--likelihood", "poisson"], "--std is for --likelihood auto or gaussian, got poisson"),
+        (["--likelihood", "poisson", "--transform", "log"], "--transform is for numbers, not counts or shares"),
+        (["--likelihood", "poisson", "--conformal"], "--conformal is for numbers, not counts or shares"),
+        (["--value-weight", "people", "--transform", "log"], "--transform is for numbers, not counts or shares"),
         (["--std", "people", "--value-weight", "people"], "--std and --value-weight exclude each other"),
         (["--value-weight", "people", "--method", "lp"], "--value-weight is for --method field, got lp"),
     ],
@@ -119,6 +124,38 @@ def test_options_that_do_not_fit(folder: Path, options: list[str], message: str)
     code, text, _ = predict(folder, "--target", "cases", *options)
     assert code == 2
     assert message in " ".join(text.split())
+
+
+def test_a_likelihood_is_proposed_but_not_used(folder: Path) -> None:
+    code, text, table = predict(folder, "--target", "cases")
+    assert code == 0, text
+    words = " ".join(text.split())
+    assert "cases has whole numbers with an exposure; their variance may exceed their mean: add --likelihood " in words
+    assert "negative-binomial --exposure people" in words
+    assert (table["lower"] != table["lower"].round()).any()
+    code, text, _ = predict(folder, "--target", "cases", "--likelihood", "poisson")
+    words = " ".join(text.split())
+    assert "cases: every count has an exposure of 1; name a column of exposures with --exposure" in words
+    assert "add --likelihood" not in words
+    _, text, _ = predict(folder, "--target", "cases", "--likelihood", "poisson", "--exposure", "people")
+    assert "exposure of 1" not in " ".join(text.split())
+    frame = pd.read_csv(folder / "nodes.csv")
+    frame.assign(cases=frame["cases"] + 0.5).to_csv(folder / "nodes.csv", index=False)
+    _, text, _ = predict(folder, "--target", "cases", "--exposure", "people")
+    assert "drop --exposure, as the target has no counts" in " ".join(text.split())
+    paths = [str(folder / name) for name in ("nodes.csv", "edges.csv")]
+    text = CliRunner().invoke(app, ["predict", *paths, "--target", "ill", "--ignore", "cases", "--method", "lp"]).output
+    assert "use --classify for classes, or --likelihood binomial for probabilities" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("likelihood", ["student", "gaussian"])
+def test_likelihoods_of_numbers(folder: Path, likelihood: str) -> None:
+    code, text, table = predict(folder, "--target", "cases", "--likelihood", likelihood)
+    assert code == 0, text
+    frame = pd.read_csv(folder / "nodes.csv")
+    graph = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
+    model = GraphRegressor(likelihood=likelihood).fit(graph, frame[["people", "x"]], frame["cases"])
+    np.testing.assert_allclose(table["prediction"], model.predict(), rtol=1e-6)
 
 
 def test_errors_of_counts_name_the_row_of_the_file(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import graphmrf as gm
 from graphmrf import datasets
-from graphmrf.comparison import Settings, predict
+from graphmrf.comparison import Settings, predict_outcome
 from graphmrf.datasets.written_tables import read_page
 from graphmrf.report import unpack_content
 from graphmrf.text import number, r2_in_words
@@ -128,7 +128,7 @@ def test_python_gives_what_the_command_line_gives(town: Any) -> None:
     assert found.chosen.method.key == target["method"]
     assert found.reason == target["reason"]
     assert found.table["r2"].to_dict() == pytest.approx({row["method"]: row["r2"] for row in target["comparison"]})
-    prediction, frame = predict(table.graph, X, y, Settings()), pd.read_csv(out)
+    prediction, frame = predict_outcome(table.graph, X, y, Settings()), pd.read_csv(out)
     for name in ("std", "lower", "upper"):
         np.testing.assert_allclose(frame[name], getattr(prediction, name))
     np.testing.assert_allclose(frame["prediction"], found.model.predict())

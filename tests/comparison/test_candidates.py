@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmrf._typing import Floats
-from graphmrf.comparison import Comparison, FittedMethod, Settings, as_outcome, choose, compare, predict
+from graphmrf.comparison import Comparison, FittedMethod, Settings, as_outcome, choose, compare, predict_outcome
 from graphmrf.comparison.candidates import (
     ENOUGH,
     best_of,
@@ -237,6 +237,6 @@ def test_accuracy_of_methods_is_reported_in_their_order() -> None:
     ring, y = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40), np.sin(np.arange(40) / 5.0)
     y[1::2] = np.nan
     lines: list[str] = []
-    found = predict(ring, None, y, Settings(("lp", "field")), name="wave", advance=lines.append)
+    found = predict_outcome(ring, None, y, Settings(("lp", "field")), name="wave", advance=lines.append)
     scores = [f"{fit.method.key}: R² {number(fit.score)}" for fit in found.methods]
     assert [line.split(" ±")[0] for line in lines] == [*(f"wave: {each}" for each in scores), ""]

@@ -12,6 +12,7 @@ from graphmrf.comparison import FittedMethod, Settings, explain, learning_curve
 from graphmrf.comparison.candidates import compare_methods
 from graphmrf.comparison.explanation import anchored, dependence_curves
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators import GraphRegressor
 from graphmrf.graph import Graph
 
 Data: TypeAlias = tuple[Graph, pd.DataFrame, Floats]
@@ -53,6 +54,21 @@ def test_a_parabola_is_drawn_as_one(bent: FittedMethod, data: Data) -> None:
 
 def test_a_column_of_two_values_has_no_curve(bent: FittedMethod) -> None:
     assert dependence_curves(bent.model, pd.DataFrame({"x": [0.0, 1.0], "z": [0.0, 1.0]}), {}) is None
+
+
+def test_learned_effects_have_curves() -> None:
+    rng, n = np.random.default_rng(1), 300
+    X = pd.DataFrame(rng.standard_normal((n, 3)), columns=["x", "z", "w"]).assign(kind=rng.choice(["a", "b", "c"], n))
+    y = 2.0 * (np.floor(4 * norm.cdf(X["x"].to_numpy())) % 2) + 0.3 * rng.standard_normal(n)
+    y[rng.random(n) < 0.3] = np.nan
+    ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    found = explain(GraphRegressor(terms=["own", "learned", "field"]).fit(ring, X, y), X)
+    assert found.shares["learned effects"] > 0.3
+    assert found.dependence is not None
+    assert set(found.dependence["feature"]) == {"x", "z", "w"}
+    at = found.dependence[found.dependence["feature"] == "x"]
+    about, stairs = at["mean"] - at["mean"].mean(), 2.0 * (np.floor(4 * norm.cdf(at["x"])) % 2)
+    assert np.corrcoef(about, stairs)[0, 1] > 0.8
 
 
 def test_methods_without_nonlinear_effects_have_no_curves(linear: FittedMethod, data: Data) -> None:

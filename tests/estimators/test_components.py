@@ -10,7 +10,7 @@ from scipy import sparse
 
 import graphmrf as gm
 from graphmrf.errors import InvalidInputError
-from graphmrf.estimators.inputs import MOST_COLUMNS, Components, as_sparse
+from graphmrf.estimators.inputs import MOST_COMPONENTS, Components, as_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def test_directions_are_those_of_the_dense_decomposition() -> None:
     scaled = dense / np.where(dense.max(axis=0) > 0, dense.max(axis=0), 1.0)
     U, s, _ = np.linalg.svd(scaled, full_matrices=False)
     found = Components.of(X)(X)
-    np.testing.assert_allclose(found @ found.T, (U * s**2)[:, :MOST_COLUMNS] @ U[:, :MOST_COLUMNS].T, atol=1e-8)
+    np.testing.assert_allclose(found @ found.T, (U * s**2)[:, :MOST_COMPONENTS] @ U[:, :MOST_COMPONENTS].T, atol=1e-8)
 
 
 @pytest.mark.parametrize("make", METHODS)

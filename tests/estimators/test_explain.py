@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.stats import norm
 
 import graphmrf as gm
 from graphmrf.errors import InvalidInputError
@@ -42,6 +44,21 @@ def test_effects_add_up_but_for_a_constant() -> None:
     assert text.count(" steps away, weight ") == 5
 
 
+def test_weights_hold_the_predictions_of_a_learner_fixed() -> None:
+    rng, n = np.random.default_rng(1), 300
+    features, ring = rng.standard_normal((n, 8)), gm.Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
+    steps = 2.0 * (np.floor(4 * norm.cdf(features[:, 0])) % 2) + 0.3 * rng.standard_normal(n)
+    y = np.where(rng.random(n) < 0.7, steps, np.nan)
+    model = gm.GraphRegressor().fit(ring, features, y)
+    assert model.shares_["learned effects"] > 0.3
+    node = int(np.flatnonzero(np.isnan(y))[0])
+    found = model.explain(node)
+    assert found.mean + found.labels["contribution"].sum() == pytest.approx(found.prediction, abs=1e-5)
+    assert str(found).endswith("weights hold the predictions of the learner fixed")
+    plain = gm.GraphRegressor(learner=None).fit(ring, features, y).explain(node)
+    assert "learner" not in str(plain)
+
+
 @pytest.mark.parametrize(
     ("options", "node", "words"),
     [
@@ -65,3 +82,62 @@ def test_summaries_show_small_and_large_numbers() -> None:
     incomes = gm.LinearGraphConvolution(alpha=0.5).fit(GRAPH, X * 1e6, Y).summary()
     assert "0.0000" not in incomes
     assert "e\N{MINUS SIGN}0" in incomes
+
+
+def test_attributions_of_linear_effects_are_slopes_times_deviations() -> None:
+    model = gm.GraphRegressor(terms=["own"]).fit(GRAPH, X, Y)
+    found, std = model.feature_attributions(["n5", "n4"], n_permutations=N, return_std=True)
+    scale = gm.GraphRegressor(terms=["own"]).fit(GRAPH, X * [3.0, 1.0], Y)
+    np.testing.assert_allclose(scale.feature_attributions(["n5", "n4"], n_permutations=N), found, atol=1e-4)
+    expected = pd.Series(model.coef_, index=X.columns) * (X.loc[["n5", "n4"]] - X.mean())
+    pd.testing.assert_frame_equal(found, expected, check_names=False, atol=1e-8)
+    spread = np.abs(model.coef_) * X.std() / np.sqrt(N)
+    np.testing.assert_allclose(std.loc["n5"], spread, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "sparse"}, {"transform": "yeo-johnson"}], ids=str)
+def test_attributions_add_up_to_predictions_by_features(options: dict[str, Any]) -> None:
+    rng, n = np.random.default_rng(1), 240
+    graph = gm.Graph.from_knn(rng.random((n, 2)), 4)
+    table = pd.DataFrame(rng.standard_normal((n, 3)), columns=["a", "b", "c"]).assign(kind=rng.choice(["x", "y"], n))
+    y = 2.0 * (np.floor(4 * norm.cdf(table["a"])) % 2) + (table["kind"] == "x") + 0.2 * rng.standard_normal(n) + 9.0
+    model = gm.GraphRegressor(**options).fit(graph, table, y.where(rng.random(n) < 0.8))
+    assert model.shares_["learned effects"] > 0.2
+    found = model.feature_attributions([3, 8, 20], n_permutations=20)
+    assert list(found.columns) == ["a", "b", "c", "kind", "degree"]
+    assert (found["a"].abs() > found["b"].abs()).all()
+    sums = found.attrs["mean"] + found.sum(axis=1)
+    larger = gm.Graph(sparse.block_diag([graph.adjacency, sparse.csr_array((1, 1))]))
+    by_features = np.asarray(model.predict(larger, table.iloc[[*range(n), 0]].reset_index(drop=True)))[[3, 8, 20]]
+    if "transform" in options:
+        assert np.corrcoef(sums, by_features)[0, 1] > 0.99
+    else:
+        np.testing.assert_allclose(sums, by_features, atol=1e-8)
+
+
+def test_attributions_of_an_interaction_are_the_shapley_values() -> None:
+    """Two symmetric features that act together only, and one that does nothing, against the sum over all orders."""
+    rng, n = np.random.default_rng(2), 150
+    values = rng.choice([-1.0, 0.0, 1.0], (n, 3)) + 0.1 * rng.standard_normal((n, 3))
+    values[:2] = [[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]]
+    y = values[:, 0] * values[:, 1] + 0.05 * rng.standard_normal(n)
+    lone = gm.Graph.from_edges([2], [3], n_nodes=n)
+    model = gm.GraphRegressor(terms=["own", "nonlinear"]).fit(lone, values, y)
+    found, std = model.feature_attributions([0, 1], n_permutations=n, return_std=True)
+    mean = values.mean(axis=0)
+    for row, (a, b) in enumerate([(1.0, 1.0), (1.0, -1.0)]):
+        first = 0.5 * ((a - mean[0]) * mean[1] + (a - mean[0]) * b) - 0.5 * np.cov(values.T)[0, 1]
+        second = 0.5 * ((b - mean[1]) * mean[0] + (b - mean[1]) * a) - 0.5 * np.cov(values.T)[0, 1]
+        assert found.iloc[row].to_numpy() == pytest.approx([first, second, 0.0], abs=0.15)
+    assert found.iloc[0, 0] == pytest.approx(found.iloc[0, 1], abs=0.15)
+    assert (std < 0.12).all(axis=None)
+
+
+def test_attributions_of_one_feature_are_its_effect() -> None:
+    rng = np.random.default_rng(0)
+    counts = np.where(rng.random(N) < 0.7, rng.poisson(np.exp(1.0 + X["age"].to_numpy())), np.nan)
+    model = gm.GraphRegressor(likelihood="poisson", terms=["own"]).fit(GRAPH, X[["age"]], counts)
+    found = model.feature_attributions(["n3"], n_permutations=N)
+    assert found["age"].iloc[0] == pytest.approx(
+        np.asarray(model.coef_)[0] * (X["age"]["n3"] - X["age"].mean()), abs=1e-8
+    )

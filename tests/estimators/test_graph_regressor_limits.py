@@ -172,3 +172,18 @@ def test_a_rare_level_that_no_label_has_is_uncertain(solver: str) -> None:
     std = model.predict(return_std=True)[1]
     assert (std[[280, 290]] > std[90:280].max()).all()
     assert (std[[280, 290]] < 8.0 * y.std()).all()
+
+
+def test_one_member_is_the_most_probable_field_alone_and_narrower() -> None:
+    case = random_case(3, n=80, p=2)
+    y = np.where(np.arange(80) < 12, case.X @ [1.0, 0.5] + np.sin(np.arange(80)), np.nan)
+    whole, single = (GraphRegressor(members=members).fit(case.graph, case.X, y) for members in (24, 1))
+    assert single.hyperparameters_["noise"] == whole.hyperparameters_["noise"]
+    widths = [model.predict(return_std=True)[1][12:].mean() for model in (whole, single)]
+    assert widths[1] < widths[0]
+
+
+@pytest.mark.parametrize("members", [0, 2.5, True])
+def test_members_are_counted_from_one(members: Any) -> None:
+    with pytest.raises(InvalidInputError, match="members must be a whole number >= 1"):
+        GraphRegressor(members=members).fit(Graph.from_edges([0], [1]), None, [1.0, np.nan])

@@ -15,7 +15,15 @@ from families import FAMILIES, grid
 from fields import covariance_gap
 from graphmrf import Graph
 from graphmrf._typing import Floats
-from graphmrf.field.precision import FactoredPrecision, GraphPrecisions, IteratedPrecision, rational
+from graphmrf.field.precision import (
+    FactoredPrecision,
+    GraphPrecisions,
+    IteratedPrecision,
+    Rational,
+    SpectralPrecision,
+    rational,
+)
+from graphmrf.graph import Laplacian
 from graphmrf.linalg.precision import NodePrecision
 
 seeds = st.integers(0, 10**6)
@@ -132,3 +140,71 @@ def test_a_graph_is_released_with_its_precisions() -> None:
     del graph
     gc.collect()
     assert released() is None
+
+
+SPACE = Graph(random_case(5).W * 1.7)
+TIMES = [2001, 2002, 2004, 2005, 2006]
+
+
+@pytest.mark.parametrize("laplacian", ["normalised", "combinatorial"])
+@pytest.mark.parametrize("ring", [False, True])
+@pytest.mark.parametrize("order", [1.0, 1.6, 2.0])
+def test_that_of_a_panel_is_that_of_the_same_graph_without_its_times(
+    laplacian: Laplacian, ring: bool, order: float
+) -> None:
+    assert SPACE.weights is not None
+    panel = SPACE.with_laplacian(laplacian).over_time(TIMES, weight=0.7, ring=ring)
+    plain = Graph(panel.adjacency).with_laplacian(laplacian)
+    for degree in (2, 3):
+        by_times, by_factor = (GraphPrecisions(graph, degree).at(0.05, order, 0.3) for graph in (panel, plain))
+        assert isinstance(by_times, SpectralPrecision)
+        assert isinstance(by_factor, FactoredPrecision)
+        assert by_times.log_determinant == pytest.approx(by_factor.log_determinant, rel=1e-8)
+        np.testing.assert_allclose(by_times.inverse_diagonal, by_factor.inverse_diagonal, rtol=1e-8)
+        B = np.random.default_rng(0).standard_normal((panel.n_nodes, 3))
+        expected = by_factor.solve(B)
+        np.testing.assert_allclose(by_times.solve(B), expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+        nodes = np.array([3, 0, 11])
+        np.testing.assert_allclose(by_times.at(by_times.half(B), nodes), expected[nodes], rtol=1e-7)
+        moved = [GraphPrecisions(graph, degree).at(0.0501, order, 0.3) for graph in (panel, plain)]
+        assert by_times.change(moved[0]) == pytest.approx(by_factor.change(moved[1]), rel=1e-6)
+        assert isinstance(
+            GraphPrecisions(panel, degree).at(0.05, order, 0.3, np.ones(panel.n_nodes)), FactoredPrecision
+        )
+
+
+def test_draws_of_a_panel_have_the_inverse_as_their_covariance() -> None:
+    found = GraphPrecisions(SPACE.over_time([1, 2, 3]), 2).at(0.4, 1.6)
+    assert isinstance(found, SpectralPrecision)
+    draws = found.draw(20_000, np.random.default_rng(0)).T
+    assert covariance_gap(draws, found.solve(np.eye(draws.shape[1]))) < 5
+
+
+def test_panels_with_isolated_nodes_have_a_factor() -> None:
+    panel = Graph.from_edges([0], [1], n_nodes=3).over_time([1, 2, 3])
+    assert isinstance(GraphPrecisions(panel, 2).at(0.4, 1.6), FactoredPrecision)
+
+
+@given(seeds, st.floats(-3, 0), st.floats(-1, 1), st.floats(0.6, 2.9))
+@settings(max_examples=15)
+def test_changes_of_log_determinants_are_derivatives(seed: int, far: float, near: float, order: float) -> None:
+    case, step = random_case(seed), 1e-4
+    precisions, shape = GraphPrecisions(case.graph, 3), np.array([10.0**far, order, 10.0**near])
+    d = np.random.default_rng(seed).uniform(0.0, 2.0, 14)
+
+    def ratio(shape: Floats) -> float:
+        found, prior = (precisions.at(*shape, each) for each in (d, None))
+        return found.log_determinant - prior.log_determinant
+
+    for k in range(3):
+        up, down = (shape * np.exp(sign * step * (np.arange(3) == k)) for sign in (1, -1))
+        held, prior = (precisions.at(*shape, each) for each in (d, None))
+        found = held.change(precisions.at(*up, d)) - prior.change(precisions.at(*up))
+        assert found / step == pytest.approx((ratio(up) - ratio(down)) / (2 * step), abs=0.02)
+
+
+def test_across_whole_orders_there_is_no_first_order_change() -> None:
+    assert Rational(0.1, 1.0, 3, 0.1).change(Rational(0.1, 1.001, 3, 0.1)) is None
+    change = Rational(0.1, 1.0, 3, 0.1).change(Rational(0.1001, 1.0, 3, 0.1))
+    assert change is not None
+    np.testing.assert_allclose(change[1][:2], [1e-4, 0.0], atol=1e-6)

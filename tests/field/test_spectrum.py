@@ -11,7 +11,7 @@ from cases import random_case
 from families import FAMILIES
 from graphmrf import Graph
 from graphmrf._typing import Floats
-from graphmrf.field.spectrum import Correlations, Spectrum, diameter, range_prior
+from graphmrf.field.spectrum import Correlations, FieldSpectrum, diameter, range_prior
 from latent import correlations, filtered
 
 seeds, ranges, orders = st.integers(0, 10**6), st.floats(-2.5, 2.5), st.floats(-1.3, 1.3)
@@ -23,7 +23,7 @@ def test_correlations_and_derivatives_are_those_of_dense_powers(seed: int, u: fl
     case, rng = random_case(seed), np.random.default_rng(seed)
     rows, prior = np.sort(rng.permutation(14)[:9]), range_prior(case.graph, "")
     kappa2, order, step = prior.median * math.exp(prior.spread * u), math.exp(v), 1e-4
-    R, slopes = Correlations(Spectrum(case.graph), rows).among(kappa2, order)
+    R, slopes = Correlations(FieldSpectrum(case.graph), rows).among(kappa2, order)
     by_range, by_order = slopes()
     among = np.ix_(rows, rows)
     np.testing.assert_allclose(R, correlations(case.W, kappa2, order)[among], atol=1e-6)
@@ -39,11 +39,11 @@ def test_correlations_and_derivatives_are_those_of_dense_powers(seed: int, u: fl
 def test_correlations_between_any_nodes(graph: Graph, order: float) -> None:
     W, nodes, others = graph.adjacency.toarray(), np.arange(graph.n_nodes), np.arange(graph.n_nodes)[::-2]
     for kappa2 in (0.01, 0.3, 3.0):
-        found = Spectrum(graph).between(kappa2, order, nodes, others)
+        found = FieldSpectrum(graph).between(kappa2, order, nodes, others)
         np.testing.assert_allclose(found, correlations(W, kappa2, order)[:, others], atol=1e-6)
         K = filtered(W, kappa2, order)
         expected = np.sqrt(np.diag(K) / np.diag(K).mean())
-        np.testing.assert_allclose(Spectrum(graph).deviations(kappa2, order), expected, atol=1e-6)
+        np.testing.assert_allclose(FieldSpectrum(graph).deviations(kappa2, order), expected, atol=1e-6)
 
 
 @given(seeds, ranges, orders)
@@ -51,7 +51,7 @@ def test_smoothed_columns_and_their_derivatives(seed: int, u: float, v: float) -
     case = random_case(seed)
     prior = range_prior(case.graph, "")
     kappa2, order, step = prior.median * math.exp(prior.spread * u), math.exp(v), 1e-4
-    fields = Spectrum(case.graph)
+    fields = FieldSpectrum(case.graph)
     found = fields.combine(kappa2, order, fields.smoothed(case.X))
 
     def smoothed(kappa2: float, order: float) -> Floats:

@@ -63,9 +63,21 @@ def test_engines_multiply_by_one_less_it(engine: str) -> None:
     np.testing.assert_allclose(multiply(GRAPH.to(engine), X), X - N @ X, atol=1e-12)
 
 
+def test_the_constructor_takes_it_as_well() -> None:
+    graph = Graph(W, laplacian="combinatorial")
+    np.testing.assert_allclose(graph.N.toarray(), N, atol=1e-15)
+    mean = Y[KNOWN].mean()
+    Q = np.eye(60) + 9.0 * N
+    field = -np.linalg.solve(Q[np.ix_(~KNOWN, ~KNOWN)], Q[np.ix_(~KNOWN, KNOWN)] @ (Y[KNOWN] - mean))
+    np.testing.assert_allclose(LabelPropagation(omega=9.0).fit(graph, None, LABELS).predict()[~KNOWN], mean + field)
+    with pytest.raises(InvalidInputError, match="must be one of"):
+        Graph(W, laplacian="random walk")  # type: ignore[arg-type]
+
+
 def test_a_graph_keeps_its_laplacian_and_two_of_them_differ() -> None:
     import pickle
 
+    assert Graph(W, laplacian="combinatorial") == GRAPH
     assert pickle.loads(pickle.dumps(GRAPH)) == GRAPH
     assert Graph(W) != GRAPH
     assert GRAPH.with_laplacian("normalised") == Graph(W)

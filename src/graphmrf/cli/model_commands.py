@@ -195,7 +195,7 @@ def _forecast(
     made = later.datasets.features(table, targets=(target,), ignore=ignore)
     settings = later.comparison.Settings((later.comparison.DEFAULT,), needs=("a learning curve", "suggested labels"))
     with terminal.progress([1.0, 1.0], quiet=quiet) as advance:
-        found = later.comparison.predict(table.graph, made.unfilled, y, settings, name=target, advance=advance)
+        found = later.comparison.predict_outcome(table.graph, made.unfilled, y, settings, name=target, advance=advance)
         found = found.with_details(made.unfilled)
         found = found.with_suggestions(suggest) if suggest else found
     curve = found.explanation.learning

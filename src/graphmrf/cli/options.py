@@ -109,12 +109,12 @@ Transform = Annotated[
         "them. Results are in the units of the target.",
     ),
 ]
-CountLikelihood = Annotated[
+LikelihoodName = Annotated[
     str,
     _method(
         "L",
-        "Distribution of the target, for field: auto (numbers), poisson or negative-binomial (counts), binomial "
-        "(successes, or 0 and 1). Predictions are median counts.",
+        "Distribution of the target, for field: auto (numbers), gaussian, student (heavy tails), poisson or "
+        "negative-binomial (counts; predictions are medians), binomial (successes, or 0 and 1). A note proposes one.",
     ),
 ]
 Exposure = Annotated[
@@ -249,7 +249,7 @@ class MethodOptions:
     method: MethodName = "auto"
     alpha: Alpha = None
     interval: Interval = 0.9
-    likelihood: CountLikelihood = "auto"
+    likelihood: LikelihoodName = "auto"
     conformal: Conformal = False
     transform: Transform = "identity"
     at_least: AtLeast = None

@@ -92,7 +92,9 @@ def _predictions(problem: "Problem", suggest: int, *, paged: bool, quiet: bool) 
     X, made = problem.features.unfilled, []
     with terminal.progress(steps, quiet=quiet) as advance:
         for name, y in problem.targets.items():
-            found = later.comparison.predict(problem.table.graph, X, y, problem.settings, name=name, advance=advance)
+            found = later.comparison.predict_outcome(
+                problem.table.graph, X, y, problem.settings, name=name, advance=advance
+            )
             if problem.groups is not None:
                 found = found.with_groups(problem.groups, problem.weights)
             found = found.with_suggestions(suggest) if suggest else found

@@ -26,7 +26,7 @@ from graphmrf.datasets.table_files import and_more, listing
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels, check_classes, read_labels
 from graphmrf.estimators.methods import Method
-from graphmrf.estimators.rows import COUNTED, RowError, read_rows
+from graphmrf.estimators.rows import COUNTED, TAKERS, RowError, propose_likelihood, read_rows
 from graphmrf.field import POSITIVE
 from graphmrf.graph import Graph
 from graphmrf.linalg.limits import LIMITS
@@ -50,7 +50,12 @@ _OPTIONS = {"cv": "--folds"} | {
     )
 }
 """Option of every setting, by its name in messages."""
-_SETTING = re.compile(r"^[a-z_]+|\bmethod(?= \w)|\bat_most(?= )")
+_SETTING = re.compile(r"^[a-z_]+|\b(method|likelihood)(?= \w)|\bat_most(?= )")
+# Names of columns that may be the exposure of counts, or the trials of successes.
+_SIZES = {
+    "exposure": re.compile(r"(.*_)?(population|pop|people|births|exposure|expected|person_years|at_risk|e)", re.I),
+    "trials": re.compile(r"(.*_)?(trials|denominator|sample_size|n)", re.I),
+}
 # Ends of the names of columns that state how an outcome was measured.
 _MEASURED = re.compile(r"(.*_)?(se|stderr|moe|n|sd|variance|denominator|population|sample_size|standard_error)", re.I)
 
@@ -74,6 +79,7 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
     """Return what is asked of a table, every column checked."""
     groups, weights = _group_of_nodes(table, asked.group), _group_weight(table, asked.group_weight, asked.group)
     targets = _read_targets(table, asked, settings)
+    _check_likelihood(table, targets, asked.known, settings)
     features = datasets.features(table, targets=tuple(targets), ignore=asked.no_features)
     table = _with_time_weight(table, targets, features, settings)
     settings = _with_known(table, settings, asked.known, targets)
@@ -83,6 +89,7 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
     notes = (
         *table.notes,
         *_target_notes(targets, settings, named=bool(asked.target)),
+        *_likelihood_notes(table, targets, features.names, settings),
         *_feature_notes(targets, features, methods),
         *group_notes(groups),
     )
@@ -112,18 +119,70 @@ def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) ->
 
 def _method_for(likelihood: str, method: str, known: Mapping[str, str]) -> str:
     """Return the method of a likelihood, the field where more is known of observations than their values."""
-    takers = {"exposure": COUNTED[:2], "trials": COUNTED[2:], "std": (AUTO,), "weight": (AUTO,)}
     flags = [_KNOWN[option] for option in known]
     for option in known:
-        if likelihood not in takers[option]:
+        if likelihood not in (AUTO, *TAKERS[option]):  # auto is replaced by what suits the target, see below
             raise InvalidInputError(
-                f"{_KNOWN[option]} is for --likelihood {' or '.join(takers[option])}, got {likelihood}; drop either"
+                f"{_KNOWN[option]} is for --likelihood {' or '.join(TAKERS[option])}, got {likelihood}; drop either"
             )
     if len(flags) > 1:
         raise InvalidInputError(f"{' and '.join(flags)} exclude each other; drop one of them")
     if flags and method not in (AUTO, DEFAULT):
         raise InvalidInputError(f"{flags[0]} is for --method {DEFAULT}, got {method}; drop one of them")
-    return DEFAULT if (flags or likelihood in COUNTED) and method == AUTO else method
+    return DEFAULT if (flags or likelihood != AUTO) and method == AUTO else method
+
+
+def _check_likelihood(
+    table: AttributedGraph, targets: Mapping[str, Values], known: Mapping[str, str], settings: Settings
+) -> None:
+    """Raise where a column is known of observations that needs another likelihood, with the one that suits."""
+    for option, column in known.items():
+        if settings.likelihood not in TAKERS[option]:
+            found = [_proposal(table, name, y, option, column) for name, y in targets.items()]
+            remedy = next(filter(None, found), f"drop {_KNOWN[option]}, as the target has no counts")
+            raise InvalidInputError(
+                f"{_KNOWN[option]} is for --likelihood {' or '.join(TAKERS[option])}, got {settings.likelihood}; "
+                f"{remedy}"
+            )
+
+
+def _proposal(table: AttributedGraph, name: str, y: Values, option: str, column: str) -> str:
+    """Return which options suit a target with a column of exposures or trials, and why; empty for none."""
+    if isinstance(y, Labels):
+        return ""
+    likelihood, why = propose_likelihood(y, **{option: table.outcome(column)})
+    added = f"add --likelihood {likelihood} {_KNOWN[option]} {column}"
+    return f"{name} has {why}: {added}" if likelihood in COUNTED else ""
+
+
+def _likelihood_notes(
+    table: AttributedGraph, targets: Mapping[str, Values], features: Sequence[str], settings: Settings
+) -> Iterator[str]:
+    """Yield which likelihood a column of counts suggests, by the name of a feature, and that an exposure is 1."""
+    for name, y in targets.items():
+        if isinstance(y, Labels):
+            continue
+        if settings.likelihood in TAKERS["exposure"] and "exposure" not in settings.known:
+            yield f"{name}: every count has an exposure of 1; name a column of exposures with --exposure"
+        able = settings.plain and settings.likelihood == AUTO and {AUTO, DEFAULT} & {*settings.methods}
+        sizes = (
+            (option, column)
+            for option, pattern in _SIZES.items()
+            for column in features
+            if pattern.fullmatch(column) and _may_count(y, table.outcome(column), option)
+        )
+        for option, column in sizes if able else ():
+            proposal = _proposal(table, name, y, option, column)
+            if proposal:
+                yield f"{proposal}, if it is what the counts are of"
+                break
+
+
+def _may_count(y: Floats, size: Floats, option: str) -> bool:
+    """Return whether a column can be the exposure or the trials of a target."""
+    known = ~np.isnan(y)
+    least = y[known] if option == "trials" else 0.0
+    return bool((size[known] >= least).all() and (size > 0).all() and y[known].max(initial=0.0) > 1.0)
 
 
 @contextmanager
@@ -484,8 +543,10 @@ def _target_notes(
             continue
         known = y[~np.isnan(y)]
         values = [f"{value:g}" for value in np.unique(known)]
-        if len(values) == 2:
-            yield f"{name} is {'/'.join(values)} and treated as numeric; use --classify for classes"
+        if len(values) == 2 and settings.plain:
+            share = propose_likelihood(known)[0] == "binomial" and settings.likelihood == AUTO
+            also = ", or --likelihood binomial for probabilities" if share else ""
+            yield f"{name} is {'/'.join(values)} and treated as numeric; use --classify for classes{also}"
         elif able and known.size >= ENOUGH and abs(float(skew(known))) > skewed:
             yield f"{name}: its values have a long tail; --transform auto may be more accurate, with better intervals"
 

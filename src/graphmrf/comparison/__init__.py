@@ -4,7 +4,7 @@ from graphmrf.comparison.candidates import DEFAULT, Comparison, FittedMethod, as
 from graphmrf.comparison.capabilities import SUGGESTIONS
 from graphmrf.comparison.explanation import Effects, Explanation, explain, labels_needed, learning_curve
 from graphmrf.comparison.held_out import HeldOut
-from graphmrf.comparison.prediction import Prediction, predict
+from graphmrf.comparison.prediction import Prediction, predict_outcome
 from graphmrf.comparison.settings import AUTO, TRANSFORMS, Bounds, Settings
 
 __all__ = [
@@ -26,5 +26,5 @@ __all__ = [
     "explain",
     "labels_needed",
     "learning_curve",
-    "predict",
+    "predict_outcome",
 ]

@@ -151,9 +151,9 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
         Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
     methods : "auto" or sequence of str
         Names of `estimators.methods.METHODS`; "auto" takes those that suit the data.
-    likelihood : {"auto", "poisson", "negative-binomial", "binomial"}
-        "auto" is for numbers and classes. Counts and shares are for the field only, and scored by explained deviance:
-        compare the likelihoods of counts by one call for each.
+    likelihood : {"auto", "gaussian", "student", "poisson", "negative-binomial", "binomial"}
+        As of `GraphRegressor`; all but "auto", which is for numbers and classes, are for the field only. Counts and
+        shares are scored by explained deviance: compare the likelihoods of counts by one call for each.
     known : mapping of str to array of shape (n,), optional
         What else is known of every node: `exposure`, `trials`, `std` or `weight`, as in `GraphRegressor.fit`.
     cv, random_state : int

@@ -11,10 +11,11 @@ from graphmrf._typing import Floats, Ints
 from graphmrf.comparison.candidates import FittedMethod
 from graphmrf.comparison.capabilities import offers
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.inputs import Categories
 from graphmrf.field import EFFECTS
 from graphmrf.text import joined, number
 
-ROUNDS_TO_NOTHING = 0.005  # shares below this round to 0 %: they are not named, and a nonlinear one has no curves
+ROUNDS_TO_NOTHING = 0.005  # shares below this round to 0 %: they are not named, and of nonlinear effects has no curves
 SAME = 0.02  # A difference of R² below this is no difference: folds of small data vary by more
 BAND = 1.645  # standard errors of a band of 90 %
 
@@ -124,6 +125,7 @@ def _effects(model: Any, X: pd.DataFrame) -> Effects | None:
     coef = getattr(linear, "coef_", None)
     if not isinstance(coef, pd.Series) or not len(coef):
         return None
+    X = Categories.of(X).dummies(X)
     scales = np.array([float(np.nanstd(X[name].to_numpy(float))) for name in coef.index])
     values = coef.to_numpy(dtype=np.float64)
     intercept = getattr(linear, "intercept_", None)
@@ -143,12 +145,12 @@ def transform_name(model: Any) -> str:
 def dependence_curves(
     model: Any, X: pd.DataFrame, shares: Mapping[str, float], *, most: int = 12, points: int = 15
 ) -> pd.DataFrame | None:
-    """Return the mean prediction at some points of each feature, of the first ones; None without nonlinear effects."""
-    bent = shares.get("nonlinear effects", 1.0) >= ROUNDS_TO_NOTHING
-    if not offers(model, "partial_dependence") or not bent:
+    """Return the mean prediction at some points of each numeric feature; None if all effects are linear."""
+    bent = [shares[name] for name in ("nonlinear effects", "learned effects") if name in shares] or [1.0]
+    if not offers(model, "partial_dependence") or sum(bent) < ROUNDS_TO_NOTHING:
         return None
-    rows = []
-    for name in [name for name in X.columns if X[name].nunique() > 2][:most]:
+    rows, categories = [], Categories.of(X).levels
+    for name in [name for name in X.columns if name not in categories and X[name].nunique() > 2][:most]:
         low, high = np.nanquantile(X[name].to_numpy(float), [0.02, 0.98])
         x = np.linspace(low, high, points)
         rows.append(pd.DataFrame({"feature": str(name), "x": x, "mean": model.partial_dependence(name, x)}))

@@ -200,7 +200,7 @@ class Prediction:
         return replace(self, suggested=suggested_labels(self.chosen, k))
 
 
-def predict(
+def predict_outcome(
     graph: Graph,
     X: pd.DataFrame | None,
     y: Values,
@@ -226,7 +226,7 @@ def predict(
     --------
     >>> path = Graph.from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 5])
     >>> y = np.array([1.0, np.nan, 2.0, 3.0, np.nan, 4.0])
-    >>> predict(path, None, y, Settings(("lp",), alpha=0.9)).value.round(1)
+    >>> predict_outcome(path, None, y, Settings(("lp",), alpha=0.9)).value.round(1)
     array([1. , 1.3, 2. , 3. , 3.7, 4. ])
     """
     found = compare_methods(graph, X, y, settings, lambda found: advance(found and f"{name}: {found}"))

@@ -11,7 +11,7 @@ from graphmrf.comparison.capabilities import SUGGESTIONS
 from graphmrf.comparison.scores import R2, Score
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS, Method, ObservedRegressor
-from graphmrf.estimators.rows import COUNTED
+from graphmrf.estimators.rows import COUNTED, NUMBERS
 from graphmrf.field.likelihoods import LIKELIHOODS
 
 AUTO = "auto"  # the method that is several, of which one is chosen
@@ -95,7 +95,7 @@ class Settings:
     needs: tuple[str, ...] = ()
     level: float = 0.9  # probability of the intervals
     bounds: Bounds = Bounds()  # bounds of the values
-    # distribution of counts and successes for the field, of `estimators.rows.NAMES`; "auto" is for numbers
+    # distribution of an observation for the field, of `estimators.rows.NUMBERS` or `COUNTED`
     likelihood: str = "auto"
     # (n,): `exposure`, `trials`, `std` or `weight` of every node, see `GraphRegressor.fit`
     known: Mapping[str, Floats] = field(default_factory=dict, compare=False)
@@ -103,12 +103,14 @@ class Settings:
     stoppable: bool = False
 
     def __post_init__(self) -> None:
-        if self.likelihood not in (AUTO, *COUNTED):
-            raise InvalidInputError(f"likelihood must be one of {', '.join((AUTO, *COUNTED))}, got '{self.likelihood}'")
+        names = (*NUMBERS, *COUNTED)
+        if self.likelihood not in names:
+            raise InvalidInputError(f"likelihood must be one of {', '.join(names)}, got '{self.likelihood}'")
         if self.likelihood != AUTO and self.methods != (_FIELD,):
             raise InvalidInputError(
                 f"likelihood {self.likelihood} is for method {_FIELD}, got {', '.join(self.methods)}; drop one of them"
             )
+        self._check_bounds()
         if not 0.5 < (1 + self.level) / 2 < 1:  # the quantile of its upper end, rounded
             close = f", too close to {self.level:.0f} to compute with" if 0 < self.level < 1 else ""
             raise InvalidInputError(f"interval must be between 0 and 1, got {self.level}{close}; 0.9 means 90 %")
@@ -119,11 +121,23 @@ class Settings:
         option = "transform" if self.transform != "identity" else "conformal" if self.conformal else ""
         if option and not self.plain:
             raise InvalidInputError(
-                f"{option} is for numbers without a likelihood, standard errors or weights, "
+                f"{option} is for numbers, not counts or shares, without standard errors or weights, "
                 f"got {', '.join(self.known) or self.likelihood}; drop one of them"
             )
         if self.alpha is not None:
             self._check_alpha(self.alpha)
+
+    def _check_bounds(self) -> None:
+        """Raise where a likelihood of counts or successes implies the bounds of the values."""
+        asked = next(
+            (name for name, bound in vars(self.bounds).items() if bound is not None and bound is not False), None
+        )
+        if asked and self.likelihood in COUNTED:
+            upper = " and at most the trials" if self.likelihood == "binomial" else ""
+            raise InvalidInputError(
+                f"{asked} is implied by likelihood {self.likelihood}, whose observations are whole numbers, at least 0"
+                f"{upper}; leave it out"
+            )
 
     def _check_alpha(self, alpha: float) -> None:
         if not 0 <= alpha <= LARGEST_ALPHA:
@@ -138,7 +152,7 @@ class Settings:
     @property
     def plain(self) -> bool:
         """Whether values are numbers of which nothing further is known, neither counts nor measured with errors."""
-        return self.likelihood == AUTO and not self.known
+        return self.likelihood in NUMBERS and not self.known
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -159,14 +173,15 @@ class Settings:
 
     def scoring(self, observed: Bools) -> Score:
         """Return how predictions of known values are scored."""
-        if self.likelihood == AUTO:
+        if self.likelihood in NUMBERS:
             return R2
         size = self.known.get("exposure", self.known.get("trials", np.ones(observed.size)))
         return Score("explained deviance", LIKELIHOODS[self.likelihood], size[observed])
 
     def make(self, method: Method, *, transform: str | None = None) -> Any:
         """Return a new estimator of a method."""
-        if self.likelihood != AUTO or self.known:
+        if not self.plain:
             return ObservedRegressor(self.likelihood, self.known, random_state=self.random_state)
         options = {"cv": self.cv, "random_state": self.random_state, "transform": transform or self.transform}
+        options |= {"likelihood": self.likelihood}
         return method.make(alpha="cv" if self.alpha is None else self.alpha, **options)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from graphmrf._typing import Bools, Floats, Ints
 from graphmrf.datasets.dialect import decoded, encoding_of
-from graphmrf.datasets.ids import ADD, DROP, REFUSE, all_in, distinct_ids, node_positions
+from graphmrf.datasets.ids import ADD, DROP, REFUSE, all_in, distinct_ids, end_positions
 from graphmrf.datasets.table_files import PathLike, TableFile, as_numbers, listing, read_table
 from graphmrf.errors import InvalidInputError
 from graphmrf.files import check_readable
@@ -300,7 +300,7 @@ def edge_graph(
     if ends[0] == ends[1] or column in ends:
         alike = "--source and --dest" if ends[0] == ends[1] else "--weight and an end of the edges"
         raise InvalidInputError(f"{file.path}: {alike} are the same column, '{column or ends[0]}'; name another")
-    u, v, messages = node_positions(file, ends, keys, nodes, unknown=asked.unknown)
+    u, v, messages = end_positions(file, ends, keys, nodes, unknown=asked.unknown)
     weights, inverted = _weights(file, column, asked)
     kept = (u >= 0) & (v >= 0)
     if not kept.all():

@@ -120,7 +120,7 @@ def distinct_ids(cells: Sequence[pa.ChunkedArray]) -> pa.Array:
     return pc.unique(pa.concat_arrays([each.combine_chunks() for each in cells])).drop_null()
 
 
-def node_positions(
+def end_positions(
     file: TableFile, ends: tuple[str, str], keys: pa.Array, nodes: TableFile, *, unknown: str
 ) -> tuple[Ints, Ints, tuple[str, ...]]:
     """Return the nodes at both ends of every edge, -1 where there is none and edges are dropped; and notes."""

@@ -15,7 +15,7 @@ from graphmrf.estimators.base import JointEstimator
 from graphmrf.estimators.inputs import check_fitted, node_positions, read_mask
 from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import of_every_target
-from graphmrf.field import Responses
+from graphmrf.field import TERMS, Responses
 from graphmrf.graph.checks import check_count
 from graphmrf.kept import cached_property
 from graphmrf.selection import steps_to_label
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.estimators.inputs import FeatureColumns
+    from graphmrf.estimators.inputs import Categories, FeatureColumns
     from graphmrf.field.criteria import Criteria
     from graphmrf.field.outcome import FieldOutcome
+
+LEARNED = TERMS["learned"].effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,7 @@ class AnalysedField(JointEstimator):
     _selection: LabelSelection
     _field: FieldOutcome
     _columns: FeatureColumns
+    _categories: Categories
     _criteria: Criteria
 
     @property
@@ -242,6 +245,8 @@ class AnalysedField(JointEstimator):
     def explain(self, node: Any) -> NodeExplanation:
         """Return the parts of the prediction of a node: the weight of every label, and each kind of effect.
 
+        Where learned effects take part, weights hold the predictions of the learner fixed, see `NodeExplanation`.
+
         Parameters
         ----------
         node : hashable
@@ -287,6 +292,59 @@ class AnalysedField(JointEstimator):
             raise InvalidInputError(f"feature must be one of {', '.join(map(str, names))}, got {feature!r}")
         return self._field.dependence(names.index(feature), np.asarray(values, dtype=np.float64))
 
+    @overload
+    def feature_attributions(
+        self, nodes: Any, *, n_permutations: int = 100, return_std: Literal[False] = False
+    ) -> pd.DataFrame: ...
+    @overload
+    def feature_attributions(
+        self, nodes: Any, *, n_permutations: int = 100, return_std: Literal[True]
+    ) -> tuple[pd.DataFrame, pd.DataFrame]: ...
+    def feature_attributions(
+        self, nodes: Any, *, n_permutations: int = 100, return_std: bool = False
+    ) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
+        """Return what each feature adds at some nodes: Shapley values of the effects of features, by sampling.
+
+        By the effects of features alone, linear, nonlinear and learned, as in `predict` for another graph. A feature
+        has its value at a node, and its means over neighbours and second neighbours, or all of these as at a background
+        node. Its attribution is the mean change from the latter to the former over random orders in which features
+        change, each run through in both directions, and over background nodes, a random one for each order. The
+        attributions of a node add up to its prediction by features alone less the mean of those at the background
+        nodes, which is ``attrs["mean"]``. With a transform they are of the transformed outcome, of counts and shares on
+        the scale of the link. The levels of a column of categories are one feature; `degree` is that of degrees, where
+        there are learned effects.
+
+        Parameters
+        ----------
+        nodes : sequence of ids, or of positions where the graph has no ids
+            The nodes.
+        n_permutations : int
+            Number of random orders; with as many as nodes the background is every node once.
+        return_std : bool, default False
+            Also return the standard errors of sampling orders and background nodes.
+
+        Returns
+        -------
+        DataFrame of shape (len(nodes), features), or two of them
+            A row for every node, in the order given.
+        """
+        check_fitted(self, "_field")
+        places, count = node_positions(self._nodes.graph, np.asarray(nodes)), check_count(n_permutations)
+        if not (count and self._columns.count):
+            raise InvalidInputError(
+                f"attributions need a random order and features, got {count} and {self._columns.count}; without "
+                "features use explain"
+            )
+        levels = self._categories.levels.items()
+        column = {f"{name}={level}": name for name, known in levels for level in known}
+        owner, names = pd.factorize(np.array([column.get(name, name) for name in self._columns.labels], dtype=object))
+        shown = [*names, "degree"] if self._field.has_learner else list(names)
+        *both, mean = self._field.attributions(places, owner, count)
+        tables = [pd.DataFrame(each[:, : len(shown)], columns=shown, index=places) for each in both]
+        tables[0].attrs["mean"] = mean
+        found, error = (self._nodes.rows(table, places) for table in tables)
+        return (found, error) if return_std else found
+
     @property
     def loo_(self) -> pd.DataFrame:
         """Prediction of every label from all others."""
@@ -301,8 +359,10 @@ class AnalysedField(JointEstimator):
 class NodeExplanation:
     r"""A prediction as a sum: the mean of the labels plus the contribution of each label, or of each kind of effect.
 
-    The field is linear in the labels at given hyper-parameters, so the sum is exact,
-    :math:`\hat y_i = \bar y + \sum_j w_{ij} (y_j - \bar y)`.
+    The field is linear in the labels at given hyper-parameters and features, so the sum is exact,
+    :math:`\hat y_i = \bar y + \sum_j w_{ij} (y_j - \bar y)`. A weight is the change of the prediction per unit of a
+    label at given hyper-parameters. Predictions of a learner are features, which a weight holds fixed, too: they also
+    depend on the labels, so with learned effects a label that changes has another effect than its weight.
 
     Attributes
     ----------
@@ -331,11 +391,12 @@ class NodeExplanation:
         about = f"{self.node}: {number(self.prediction)} = {number(self.mean)} (mean of the labels)"
         effects = "".join(f" {_signed(float(value))} ({name})" for name, value in self.effects.items())
         constant = self.prediction - self.mean - float(self.effects.sum())
+        fixed = ["  weights hold the predictions of the learner fixed"] if LEARNED in self.effects.index else []
         lines = [
             f"  {_signed(added)} from {name}: {number(label)}, {steps:g} steps away, weight {number(weight, 3)}"
             for name, _, label, steps, weight, added in self.labels.head(5).itertuples()
         ]
-        return "\n".join([f"{about}{effects} {_signed(constant)} (constant)", *lines])
+        return "\n".join([f"{about}{effects} {_signed(constant)} (constant)", *lines, *fixed])
 
 
 def _signed(value: float) -> str:

@@ -26,7 +26,7 @@ from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph,
 from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.estimators.summary import Summary
 from graphmrf.estimators.tables import answers_tables, located, of_every_target, outcome_column, takes_tables
-from graphmrf.field.learned import AUTO
+from graphmrf.field.learned import BOOSTED_TREES
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class GraphClassifier(NodeEstimator):
     regressor: Any = None
     _: KW_ONLY
     ordered: bool | Sequence[Any] = False
-    learner: Any = AUTO
+    learner: Any = BOOSTED_TREES
     class_weight: Any = None
     metric: Literal["accuracy", "f1"] = "accuracy"
     cv: int = 5
@@ -386,7 +386,7 @@ class GraphClassifier(NodeEstimator):
             raise InvalidInputError(f"metric must be 'accuracy' or 'f1', got {self.metric!r}")
         if self.regressor is None:
             return GraphRegressor(likelihood="binomial", learner=self.learner, random_state=self.random_state)
-        if self.learner != AUTO:
+        if self.learner != BOOSTED_TREES:
             raise InvalidInputError(
                 f"learner is for the field, got another regressor, too; pass it to {type(self.regressor).__name__}, or "
                 "leave the regressor out"

@@ -26,8 +26,9 @@ from graphmrf.estimators.rows import CLASSES, NAMES, NUMBERS, Known, RowError, l
 from graphmrf.estimators.tables import answers_tables, checked_call, located, takes_folds, takes_tables
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
-from graphmrf.field.learned import AUTO
+from graphmrf.field.learned import BOOSTED_TREES
 from graphmrf.field.outcome import FieldOutcome, Softmax
+from graphmrf.field.search import MEMBERS
 from graphmrf.graph.checks import check_count
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ class GraphRegressor(AnalysedField):
         numbers only.
     random_state : int, default 0
         Seed of everything random.
+    members : int, default 24
+        Most members of the average over hyper-parameters; 1 for the most probable ones alone, which is faster and
+        leaves intervals with few labels too narrow.
 
     Attributes
     ----------
@@ -149,8 +153,9 @@ class GraphRegressor(AnalysedField):
     terms: Any = None
     priors: Mapping[str, float] | None = None
     solver: str = "auto"
-    learner: Any = AUTO
+    learner: Any = BOOSTED_TREES
     random_state: int = 0
+    members: int = MEMBERS
 
     def fit(  # noqa: PLR0913 - what people know of an observation has five names
         self,
@@ -320,14 +325,14 @@ class GraphRegressor(AnalysedField):
         terms = tuple(name for name in terms if not absent.get(name))
         for name in terms:
             check_choice("terms", name, tuple(TERMS))
-        if self.learner not in (None, AUTO) and self.likelihood not in NUMBERS:
+        if self.learner not in (None, BOOSTED_TREES) and self.likelihood not in NUMBERS:
             raise InvalidInputError(
                 f"a learner other than 'auto' is for numbers, got likelihood {self.likelihood!r}; leave it out"
             )
-        priors = _read_priors(self.priors)
-        return FieldOptions(
-            terms, self.likelihood, self.solver, learner=self.learner, seed=self.random_state, priors=priors
-        )
+        if isinstance(self.members, bool) or not isinstance(self.members, int | np.integer) or self.members < 1:
+            raise InvalidInputError(f"members must be a whole number >= 1, got {self.members!r}; 1 averages nothing")
+        given = {"learner": self.learner, "seed": self.random_state, "priors": _read_priors(self.priors)}
+        return FieldOptions(terms, self.likelihood, self.solver, self.members, **given)
 
     @overload
     def predict(

@@ -20,7 +20,7 @@ from graphmrf.selection import MatchedFolds, distance_matched_folds
 if TYPE_CHECKING:
     from graphmrf._typing import Bools, Floats, Ints
 
-MOST_COLUMNS = 50  # columns up to which sparse features become dense, and to which more are reduced
+MOST_COMPONENTS = 50  # columns up to which sparse features become dense, and to which more are reduced
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class Components:
         """Return the components of a sparse matrix of SciPy."""
         _check_sparse(X)
         p = X.shape[1]
-        if p <= MOST_COLUMNS:
+        if p <= MOST_COMPONENTS:
             return cls(np.ones(p), np.eye(p))
         largest = abs(X).max(axis=0).toarray().ravel().astype(np.float64)
         largest = np.where(largest > 0, largest, 1.0)
@@ -433,7 +433,7 @@ def reduced(X: Any) -> Any:
 
 def _right_singular_vectors(X: Any) -> Floats:
     """Return the leading right singular vectors (p, k) of a sparse matrix, of singular values above rounding."""
-    rank = min(MOST_COLUMNS, min(X.shape) - 1)
+    rank = min(MOST_COMPONENTS, min(X.shape) - 1)
     if not X.count_nonzero() or rank < 1:
         return np.zeros((X.shape[1], 0))
     start = np.random.default_rng(0).standard_normal(min(X.shape))

@@ -72,7 +72,11 @@ class ObservedRegressor(NodeEstimator):
 
     @answers_tables
     def predict(self, graph: None = None, X: None = None, *, return_std: bool = False) -> Any:
-        """Return the expected observation of every node, and its standard deviation, 0 where it is kept."""
+        """Return the observation of every node and its standard deviation, 0 where it is kept.
+
+        Of counts the median of the rate times the exposure, and half the width of its central 68 %, as in
+        `GraphRegressor.predict`; of successes their mean, and of measurements the value that is measured.
+        """
         check_fitted(self, "regressor_")
         mean, std = self.regressor_.predict(graph, X, of=self._of, return_std=True)
         mean, std = self._clamped(mean), np.where(self._outcome.known & self.keeps_labels, 0.0, np.asarray(std))
@@ -106,7 +110,7 @@ class ObservedRegressor(NodeEstimator):
 
     @takes_folds
     def out_of_fold(self, graph: Graph, X: Any, y: Any, folds: Ints, *, return_std: bool = False) -> Any:
-        """Return the expected observation of each observed node by a field fitted without its fold."""
+        """Return what `predict` does of each observed node by a field fitted without its fold."""
         check_fitted(self, "regressor_")
         return self.regressor_.out_of_fold(graph, X, y, folds, return_std=return_std)
 
@@ -135,7 +139,15 @@ class Method:
     missing: bool = False  # whether features may have missing cells
     automatic: bool = False  # whether ``auto`` tries it
 
-    def make(self, *, alpha: Level = "cv", cv: int = 5, random_state: int = 0, transform: str = "identity") -> Any:
+    def make(
+        self,
+        *,
+        alpha: Level = "cv",
+        cv: int = 5,
+        random_state: int = 0,
+        transform: str = "identity",
+        likelihood: str = "auto",
+    ) -> Any:
         """Return a new estimator with those of the options that it has.
 
         Examples
@@ -144,6 +156,7 @@ class Method:
         ResidualPropagation(alpha=0.5, base=LinearGraphConvolution(alpha=0.5))
         """
         options = {"alpha": alpha, "cv": cv, "random_state": random_state, "transform": transform}
+        options |= {"likelihood": likelihood}
         estimator = self.estimator(**_known(self.estimator, options))
         return ResidualPropagation(estimator, **_known(ResidualPropagation, options)) if self.residuals else estimator
 

@@ -47,6 +47,9 @@ _COUNTS = {
 }
 
 
+TAKERS = {option: names for option, (names, *_) in _OPTIONS.items()}  # likelihoods that use each option
+
+
 class RowError(InvalidInputError):
     """Some rows break a rule; `option` is the option of `fit` that holds them, or "y" for the observation itself."""
 
@@ -155,8 +158,8 @@ def read_rows(name: str, graph: Graph, nodes: Ints, y: Floats, given: Mapping[st
     """Return checked rows: node and value (k,) of each, NaN where it is to be predicted, and `exposure` and so on."""
     options = {option: _column(option, values, y.size) for option, values in given.items() if values is not None}
     for option in options:
-        if name not in _OPTIONS[option][0]:
-            takers = " or ".join(repr(each) for each in _OPTIONS[option][0] if each != "auto")
+        if name not in TAKERS[option]:
+            takers = " or ".join(repr(each) for each in TAKERS[option] if each != "auto")
             raise InvalidInputError(f"{option} is for likelihood {takers}, got {name!r}; leave it out or change one")
     if "std" in options and "weight" in options:
         raise InvalidInputError("std and weight both state the precision of a row, got both; pass one of them")

@@ -20,7 +20,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.observations import Observations
 from graphmrf.field.space import NOISE, Space
-from graphmrf.field.spectrum import Correlations, Spectrum
+from graphmrf.field.spectrum import Correlations, FieldSpectrum
 from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class SmoothedDesign:
     """Features of all nodes, and of these what is the same for all labels: the spectrum, smoothed features."""
 
     design: Design
-    spectrum: Spectrum
+    spectrum: FieldSpectrum
 
     @cached_property
     def smoothed(self) -> Floats:
@@ -79,7 +79,7 @@ class DenseField:
     @classmethod
     def of(cls, design: Design, terms: tuple[Term, ...], observations: Observations | Responses) -> DenseField:
         """Return the field of some terms."""
-        spectrum = Spectrum(design.graph)
+        spectrum = FieldSpectrum(design.graph)
         correlations = Correlations(spectrum, observations.nodes)
         return cls(SmoothedDesign(design, spectrum), terms, observations, correlations)
 
@@ -89,7 +89,7 @@ class DenseField:
         return self.data.design
 
     @property
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> FieldSpectrum:
         """Functions of the graph's spectrum."""
         return self.data.spectrum
 

@@ -26,10 +26,9 @@ from graphmrf.kept import cached_property
 from graphmrf.linalg.factor import core_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from graphmrf._typing import Bools, Floats, Ints
-    from graphmrf.field.learned import LearnedEffects
 
 _TAIL = 3.0
 """Robust standard deviations beyond which a cell grows with its logarithm only."""
@@ -170,7 +169,7 @@ class Design:
         Column of learned effects, see `with_learned`.
     times : array of shape (n, T), or (n, 0) where there are no times
         Columns of the effects of the times of a panel, see `TimeProduct.walk`.
-    learner : LearnedEffects, optional
+    learner : callable, optional
         What predicts that column at other nodes.
     """
 
@@ -184,7 +183,7 @@ class Design:
     levels: Floats
     learned: Floats
     times: Floats
-    learner: LearnedEffects | None = None
+    learner: Callable[[Design], Floats] | None = None
 
     @classmethod
     def of(cls, graph: Graph, X: Floats) -> Design:

@@ -14,11 +14,11 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from graphmrf.field.classes import ClassFields, Sides, fields_of, joined
 from graphmrf.field.dense import DenseField
-from graphmrf.field.learned import AUTO, LEAST_LABELS, tried, with_learned
+from graphmrf.field.learned import BOOSTED_TREES, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
 from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
-from graphmrf.field.precision import GraphPrecisions
+from graphmrf.field.precision import DENSE_NODES, GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.spectrum import walks_of_five
@@ -45,11 +45,8 @@ if TYPE_CHECKING:
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
-DENSE_NODES = 3500
-"""Nodes up to which the covariance is dense: the eigenvectors of more take minutes."""
-
 DENSE_NETWORK = 6000
-"""Nodes up to which it is dense where there is no sparse factor."""
+"""Nodes up to which the covariance is dense where there is no sparse factor; elsewhere it is up to `DENSE_NODES`."""
 
 PART = 400
 """Labels on which a search begins when there are many more."""
@@ -245,7 +242,7 @@ def _with_learner(
     field: AnyField, mode: Mode, likelihood: Noise, options: FieldOptions
 ) -> tuple[AnyField, Mode, Noise, Trial | None]:
     """Return the field with learned effects and its mode: those asked for, or of boosted trees where they help."""
-    labels, on_trial = field.observations, options.learner == AUTO
+    labels, on_trial = field.observations, options.learner == BOOSTED_TREES
     wanted = options.learner is not None and "learned" in options.terms and field.design.learner is None
     too_few = on_trial and labels.nodes.size < LEAST_LABELS
     design = field.design

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from graphmrf.field.features import Design
     from graphmrf.field.posterior import Posterior
 
-AUTO = "auto"
+BOOSTED_TREES = "auto"
 """Boosted trees, where held-out labels show that they help."""
 
 _FOLDS = 5
@@ -120,7 +120,7 @@ def _rounded(values: Floats) -> Floats:
 
 def _trained(learner: Any, labels: Observations | Responses, inputs: Floats, seed: int) -> Any:
     """Return a learner fitted to labels, which predicts latent values."""
-    if learner == AUTO:
+    if learner == BOOSTED_TREES:
         return Trees.fit(labels, inputs, seed)
     assert isinstance(labels, Observations)
     return clone(learner).fit(inputs, labels.z)
@@ -188,7 +188,7 @@ def with_learned(
     with threadpool_limits(limits=1, user_api="openmp"):  # its threads overwrite each other's warning filters
         for own in (folds == fold for fold in np.unique(folds)):
             others = observations.part(~own)
-            sees_labels = learner == AUTO and not transfers
+            sees_labels = learner == BOOSTED_TREES and not transfers
             seen = (
                 np.hstack([inputs, label_means(graph, others.nodes, _rounded(_latent(others)))])
                 if sees_labels
@@ -279,7 +279,7 @@ def tried(posteriors: Sequence[Posterior], designs: Sequence[Design]) -> Trial:
 def _losses(posterior: Posterior, design: Design) -> tuple[Floats, Floats]:
     """Return the squared error of the field for every label, over their total, and by how much a column reduces it."""
     given, effects = posterior.observations, design.learner
-    assert effects is not None
+    assert isinstance(effects, LearnedEffects)
     column = effects.raw(design.learned[given.nodes, 0])
     field, stacked = np.empty(given.z.size), np.empty(given.z.size)
     for own in (effects.folds == fold for fold in np.unique(effects.folds)):

@@ -11,10 +11,10 @@ from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
+from graphmrf.field.attributions import Orders
 from graphmrf.field.classes import Sides, probabilities
 from graphmrf.field.features import Design
 from graphmrf.field.fit import (
-    DENSE_NODES,
     REFITTED,
     FieldOptions,
     FittedField,
@@ -26,12 +26,13 @@ from graphmrf.field.fit import (
     refit_together,
 )
 from graphmrf.field.imputation import impute
-from graphmrf.field.learned import AUTO, with_learned
+from graphmrf.field.learned import BOOSTED_TREES, with_learned
 from graphmrf.field.observations import Observations, Responses
 from graphmrf.field.posterior import AveragedPosterior
+from graphmrf.field.precision import DENSE_NODES
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
 from graphmrf.field.space import NOISE
-from graphmrf.field.spectrum import Spectrum
+from graphmrf.field.spectrum import FieldSpectrum
 from graphmrf.field.terms import TERMS, Prior
 from graphmrf.field.transform import choose_transform
 from graphmrf.kept import cached_property
@@ -155,7 +156,7 @@ class FieldOutcome:
             If a learner was passed, whose regressors only code could bring back.
         """
         learner = None if self.fitted.field.design.learner is None else self.options.learner
-        if learner not in (None, AUTO):
+        if learner not in (None, BOOSTED_TREES):
             raise InvalidInputError(
                 "a model with a learner cannot be saved, as its regressors could only be read by running code; fit "
                 "with learner='auto', or pass out-of-fold predictions as a column of X"
@@ -401,13 +402,34 @@ class FieldOutcome:
         mean, _ = self.reading.moments(AtNodes(posterior, others), self.reading.default)
         return np.asarray(mean.reshape(values.size, -1).mean(axis=1))
 
+    @property
+    def has_learner(self) -> bool:
+        """Whether there are learned effects."""
+        return self.fitted.field.design.learner is not None
+
+    def attributions(self, nodes: Ints, owner: Ints, count: int) -> tuple[Floats, Floats, float]:
+        """Return attributions and standard errors (nodes, g) of features, and the mean of the background.
+
+        On the scale of the link, of transformed numbers on that of the transform; `owner` is the feature of each
+        column, and degrees are the last one. See `attributions`.
+        """
+        alone, n = self.features_alone, self.y.size
+        design = alone.field.design
+        orders = Orders.draw(count, int(owner.max(initial=-1)) + 2, n, self.options.seed)
+        rows = orders.rows(design, owner, nodes)
+        posterior = _over_designs(alone, [design.above(rows)])
+        others = np.arange(n, n + len(rows.own))
+        values = posterior.weights @ np.array([each.mean(others) for each in posterior.members])
+        found, error, mean = orders.averaged(self.reading.unit * values)
+        return found, error, self.reading.origin + mean
+
     @cached_property
     def features_alone(self) -> FittedField:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         design = self.fitted.field.design
-        if design.learner is not None and self.options.learner == AUTO:
+        if design.learner is not None and self.options.learner == BOOSTED_TREES:
             labels = self.fitted.field.observations
-            design = with_learned(design, labels, AUTO, self.options.seed, transfers=True)
+            design = with_learned(design, labels, BOOSTED_TREES, self.options.seed, transfers=True)
         terms = tuple(t.name for t in Prior.of(self.options.terms, design).terms if t.transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
         options = replace(self.options, terms=terms, representation=representation, start=None, learner=None)
@@ -461,7 +483,7 @@ class OtherGraph:
         if not numbers or self.nodes.size > DENSE_NODES:
             return self.outcome.reading.draw(self._at, of, count, rng)
         tails, error = self.posterior.likelihood, np.empty((count, self.nodes.size))
-        spectrum = Spectrum(self.graph)
+        spectrum = FieldSpectrum(self.graph)
         members = np.sort(rng.choice(len(whole.members), size=count, p=whole.weights))
         for k in np.unique(members).tolist():
             h, mine = whole.members[k].h, members == k

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
+    from graphmrf.graph.product import TimeProduct
     from graphmrf.linalg.factor import SparseFactor
+
+DENSE_NODES = 3500
+"""Nodes up to which eigenvectors are computed: those of more take minutes."""
 
 MOST_FLOPS = 4e10
 """Operations of a factor up to which it is used: some ten seconds."""
@@ -43,8 +47,13 @@ DEGREE = 3
 _POINTS = 40
 """Eigenvalues at which `q` is fitted."""
 
+_SHARE = 1e-3
+"""Part of a finite step that derivatives of `p` and `q` take, which are smooth to rounding."""
+
 PROBES = 16
 """Random probes of a trace."""
+
+_SINGULAR = "the precision of the graph field is singular; use a smaller order"
 
 _TOLERANCE = 1e-6
 """Relative residual of iterative solves."""
@@ -74,31 +83,96 @@ def rational(kappa2: float, order: float, degree: int, near_range: float | None 
     >>> p.round(6).tolist(), q.round(6).tolist()
     ([1.0, 0.0], [0.25, 1.0, 1.0])
     """
-    near, order = kappa2 if near_range is None else near_range, min(order, degree)
-    base, powers = min(kappa2, near), np.arange(degree + 1)
-    reach = math.log1p(2.0 / base)
-    logs = np.linspace(0.0, reach, _POINTS)  # of eigenvalues over the smallest
-    values = base * np.expm1(logs)
-    inverse = np.log1p(values / kappa2) + (order - 1.0) * np.log1p(values / near)
-    table = np.exp(powers * logs[:, None] - inverse[:, None])
+    found = Rational(kappa2, min(order, degree), degree, kappa2 if near_range is None else near_range)
+    return found.p, found.q
 
-    def fit(zero: float) -> tuple[float, Floats]:
-        columns = table / (1.0 + np.exp(logs - zero)[:, None]) ** 2
+
+@dataclass(frozen=True, eq=False)
+class Rational:
+    """Coefficients `p` and `q` of `rational`, and how they change with range, order and near range."""
+
+    kappa2: float
+    order: float
+    degree: int
+    near: float
+
+    @property
+    def _base(self) -> float:
+        return min(self.kappa2, self.near)
+
+    @cached_property
+    def _logs(self) -> Floats:
+        """Logarithms of eigenvalues over the smallest."""
+        return np.linspace(0.0, math.log1p(2.0 / self._base), _POINTS)
+
+    @cached_property
+    def _table(self) -> Floats:
+        values = self._base * np.expm1(self._logs)
+        inverse = np.log1p(values / self.kappa2) + (self.order - 1.0) * np.log1p(values / self.near)
+        return np.asarray(np.exp(np.arange(self.degree + 1) * self._logs[:, None] - inverse[:, None]))
+
+    def _fit(self, zero: float) -> tuple[float, Floats]:
+        columns = self._table / (1.0 + np.exp(self._logs - zero)[:, None]) ** 2
         sizes = np.linalg.norm(columns, axis=0)
-        c = np.linalg.lstsq(columns / sizes, np.ones(logs.size))[0] / sizes
+        c = np.linalg.lstsq(columns / sizes, np.ones(self._logs.size))[0] / sizes
         return float(np.linalg.norm(columns @ c - 1.0)), c
 
-    zero = np.inf
-    if degree > 1 and order != round(order):
-        grid = np.linspace(-1.0, reach + 8.0, 2 * _POINTS)
-        best = int(np.argmin([fit(each)[0] for each in grid]))
-        ends = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-        zero = float(minimize_scalar(lambda each: fit(each)[0], bounds=ends, method="bounded").x)
-    share = math.exp(-zero)
-    q = np.zeros(degree + 1)
-    for k, c in enumerate(fit(zero)[1] * kappa2 * near ** (order - 1.0)):
-        q[: k + 1] += c * np.array([math.comb(k, j) for j in range(k + 1)]) / base ** powers[: k + 1]
-    return np.array([1.0 + share, share / base])[: min(degree, 2)], q
+    @property
+    def is_exact(self) -> bool:
+        """Whether `p` is constant and `q` exact, or as near as it is with that `p`."""
+        return self.degree == 1 or self.order == round(self.order)
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Bounds of the zero of `p`."""
+        grid = np.linspace(-1.0, self._logs[-1] + 8.0, 2 * _POINTS)
+        best = int(np.argmin([self._fit(each)[0] for each in grid]))
+        return float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
+
+    def _zero_in(self, ends: tuple[float, float]) -> float:
+        return float(minimize_scalar(lambda each: self._fit(each)[0], bounds=ends, method="bounded").x)
+
+    @cached_property
+    def zero(self) -> float:
+        """Logarithm of the zero of `p`, less its sign, over the smallest eigenvalue; infinite if `p` is constant."""
+        return math.inf if self.is_exact else self._zero_in(self._ends)
+
+    @cached_property
+    def _pair(self) -> tuple[Floats, Floats]:
+        return self._at(self.zero)
+
+    @property
+    def p(self) -> Floats:
+        """Coefficients of `p`."""
+        return self._pair[0]
+
+    @property
+    def q(self) -> Floats:
+        """Coefficients of `q`."""
+        return self._pair[1]
+
+    def _at(self, zero: float) -> tuple[Floats, Floats]:
+        """Return the coefficients with another zero."""
+        base, share, q = self._base, math.exp(-zero), np.zeros(self.degree + 1)
+        for k, c in enumerate(self._fit(zero)[1] * self.kappa2 * self.near ** (self.order - 1.0)):
+            q[: k + 1] += c * np.array([math.comb(k, j) for j in range(k + 1)]) / base ** np.arange(k + 1)
+        return np.array([1.0 + share, share / base])[: min(self.degree, 2)], q
+
+    def change(self, moved: Rational) -> tuple[Floats, Floats] | None:
+        """Return the changes of `p` and `q` to first order; None where one zero is finite and the other is not.
+
+        Many pairs are nearly the same function, so the zero moves much: finite differences of both would be nothing
+        like derivatives.
+        """
+        if self.is_exact != moved.is_exact:
+            return None
+        zero = math.inf if self.is_exact else self.zero + _SHARE * (moved._zero_in(self._ends) - self.zero)
+        kappa2, order, near = (
+            a * (b / a) ** _SHARE
+            for a, b in ((self.kappa2, moved.kappa2), (self.order, moved.order), (self.near, moved.near))
+        )
+        p, q = Rational(kappa2, order, self.degree, near)._at(zero)
+        return (p - self.p) / _SHARE, (q - self.q) / _SHARE
 
 
 def unit_probes(size: int) -> Floats:
@@ -106,7 +180,7 @@ def unit_probes(size: int) -> Floats:
     return np.eye(size) if size <= PROBES else rademacher(size, PROBES, 0) / math.sqrt(PROBES)
 
 
-class Precision(Protocol):
+class FieldPrecision(Protocol):
     """A positive definite matrix on the nodes of a graph."""
 
     @property
@@ -116,6 +190,9 @@ class Precision(Protocol):
     @property
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, shape (n,)."""
+
+    def change(self, moved: Any) -> float:
+        """Return how much larger the log determinant of a nearby precision of the same kind is, to first order."""
 
     def half(self, B: Floats) -> Floats:
         """Return what `at` takes for the inverse times a block of columns (n, k)."""
@@ -200,27 +277,54 @@ class GraphPrecisions:
         return found if found.flops <= min(self.max_flops, max(nearly_dense, QUICK_FLOPS)) else None
 
     @cached_property
-    def _symbolic(self) -> Symbolic:
+    def symbolic(self) -> Symbolic:
+        """What all factors share."""
         assert self.ordering is not None
         return Symbolic.of(self._pattern, self.ordering)
 
     def at(
         self, kappa2: float, order: float = 1.0, near_range: float | None = None, d: Floats | None = None
-    ) -> Precision:
+    ) -> FieldPrecision:
         """Return the precision of a range, an order and a near range, with a diagonal on top."""
         if self.ordering is None:
             held = np.zeros(self.graph.n_nodes) if d is None else d
             A = NodePrecision(self.graph, 1.0 / kappa2, held / kappa2)
             return IteratedPrecision(A, kappa2, self._variances if d is None else None)
-        p, q = rational(kappa2, order, self.degree, near_range)
-        entries = np.asarray(sum(c * power for c, power in zip(q, self._powers, strict=True)))
+        shape = Rational(kappa2, min(order, self.degree), self.degree, kappa2 if near_range is None else near_range)
+        if d is None and self._spectral is not None:
+            return SpectralPrecision(self._spectral, shape)
+        return FactoredPrecision(self, shape, d)
+
+    def matrix(self, shape: Rational, d: Floats | None) -> sparse.csc_array:
+        """Return the precision of `x` with a diagonal on top."""
+        entries = np.asarray(sum(c * power for c, power in zip(shape.q, self._powers, strict=True)))
         if d is not None:
-            entries += sum(c * (product @ d) for c, product in zip(np.convolve(p, p), self._products, strict=True))
-        pattern = self._pattern
-        factor = self._symbolic.factor(sparse.csc_array((entries, pattern.indices, pattern.indptr), pattern.shape))
-        if factor is None:
-            raise np.linalg.LinAlgError("the precision of the graph field is singular; use a smaller order")
-        return FactoredPrecision(factor, None if not p[1:].any() else p[0] * _eye(self.graph) + p[1] * self.graph.N)
+            entries += self._diagonal(np.convolve(shape.p, shape.p), d)
+        return sparse.csc_array((entries, self._pattern.indices, self._pattern.indptr), self._pattern.shape)
+
+    def _diagonal(self, squared: Floats, d: Floats) -> Floats:
+        r"""Return the entries of :math:`P\,\mathrm{diag}(d)\,P`, with the coefficients of :math:`p^2`."""
+        return np.asarray(sum(c * (product @ d) for c, product in zip(squared, self._products, strict=True)))
+
+    def change(self, here: FactoredPrecision, moved: FactoredPrecision) -> Floats | None:
+        """Return the change of all entries to first order; None where there is none."""
+        found = here.shape.change(moved.shape)
+        if found is None:
+            return None
+        entries = np.asarray(sum(c * power for c, power in zip(found[1], self._powers, strict=True)))
+        if here.d is None or moved.d is None:
+            return entries
+        entries += self._diagonal(2.0 * np.convolve(here.shape.p, found[0]), here.d)
+        return np.asarray(entries + self._diagonal(np.convolve(here.shape.p, here.shape.p), moved.d - here.d))
+
+    @cached_property
+    def _spectral(self) -> TimeProduct | None:
+        """The product of a panel, where functions of `N` follow from the eigenvectors of its graph."""
+        panel = self.graph.product
+        if panel is None or not panel.is_separable:
+            return None
+        n, T = panel.space.n_nodes, panel.times.size
+        return panel if n * max(n, T**2) <= DENSE_NODES**2 else None
 
     def _variances(self, kappa2: float) -> Floats:
         r"""Return the diagonal of the inverse of :math:`\kappa^2 + N`, log-linear between powers of 2 of the range."""
@@ -271,8 +375,23 @@ def _keys(A: sparse.csc_array) -> Ints:
 class FactoredPrecision:
     """The precision of :math:`u = P x` by the sparse factor of that of `x`; no `P` is the identity."""
 
-    factor: SparseFactor
-    P: sparse.csr_array | None = None
+    precisions: GraphPrecisions
+    shape: Rational
+    d: Floats | None = None
+
+    @cached_property
+    def P(self) -> sparse.csr_array | None:
+        """The polynomial `P`."""
+        p, graph = self.shape.p, self.precisions.graph
+        return None if not p[1:].any() else p[0] * _eye(graph) + p[1] * graph.N
+
+    @cached_property
+    def factor(self) -> SparseFactor:
+        """The factor of the precision of `x`; LinAlgError where it is not positive definite."""
+        found = self.precisions.symbolic.factor(self.precisions.matrix(self.shape, self.d))
+        if found is None:
+            raise np.linalg.LinAlgError(_SINGULAR)
+        return found
 
     def _times(self, B: Floats) -> Floats:
         return B if self.P is None else np.asarray(self.P @ B)
@@ -283,11 +402,22 @@ class FactoredPrecision:
         return self.factor.log_determinant
 
     @cached_property
+    def _inverse(self) -> sparse.csc_array:
+        return self.factor.inverse_entries()
+
+    @cached_property
     def inverse_diagonal(self) -> Floats:
         """Diagonal of the inverse, by selected inversion."""
         if self.P is None:
-            return self.factor.inverse_diagonal()
-        return np.asarray((self.P @ self.factor.inverse_entries()).multiply(self.P).sum(axis=1)).ravel()
+            return np.asarray(self._inverse.diagonal())
+        return np.asarray((self.P @ self._inverse).multiply(self.P).sum(axis=1)).ravel()
+
+    def change(self, moved: FactoredPrecision) -> float:
+        r"""Return :math:`\mathrm{tr}\,Q^{-1} dQ`, without a factor of the other precision."""
+        entries = self.precisions.change(self, moved)
+        if entries is None:
+            return moved.log_determinant - self.log_determinant
+        return float(self._inverse.data @ entries)
 
     def half(self, B: Floats) -> Floats:
         """Return `x` of the inverse times a block of columns."""
@@ -304,6 +434,79 @@ class FactoredPrecision:
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Return columns with the inverse as their covariance."""
         return self._times(self.factor.draw(rng.standard_normal((self.factor.permutation.size, count))))
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralPrecision:
+    r"""The precision of :math:`u = P x` on a panel, by the eigenvectors of its graph and a block of times for each.
+
+    Attributes
+    ----------
+    panel : TimeProduct
+        The product of the graph and the times.
+    shape : Rational
+        Functions of its eigenvalues.
+    """
+
+    panel: TimeProduct
+    shape: Rational
+
+    @cached_property
+    def _values(self) -> Floats:
+        """Eigenvalues (n, T) of the precision of `x`."""
+        found = np.polyval(self.shape.q[::-1], self.panel.blocks[0])
+        if found.min() <= 0.0:
+            raise np.linalg.LinAlgError(_SINGULAR)
+        return np.asarray(found)
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """Eigenvalues (n, T) of the inverse."""
+        return np.asarray(np.polyval(self.shape.p[::-1], self.panel.blocks[0]) ** 2 / self._values)
+
+    @property
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of the precision of `x`."""
+        return float(np.log(self._values).sum())
+
+    @cached_property
+    def inverse_diagonal(self) -> Floats:
+        """Diagonal of the inverse."""
+        by_time = np.einsum("itk,ik->it", self.panel.blocks[1] ** 2, self._variances)
+        return np.asarray(self.panel.space.eigenpairs[1] ** 2 @ by_time).ravel()
+
+    def change(self, moved: SpectralPrecision) -> float:
+        """Return the sum of the relative changes of all eigenvalues of the precision of `x`."""
+        found = self.shape.change(moved.shape)
+        if found is None:
+            return moved.log_determinant - self.log_determinant
+        return float((np.polyval(found[1][::-1], self.panel.blocks[0]) / self._values).sum())
+
+    def half(self, B: Floats) -> Floats:
+        """Return the inverse times a block of columns."""
+        return self.solve(B)
+
+    def at(self, half: Floats, nodes: Ints) -> Floats:
+        """Return the rows of some nodes."""
+        return half[nodes]
+
+    def solve(self, B: Floats) -> Floats:
+        """Return the inverse times a block of columns."""
+        n, T = self._variances.shape
+        U, V = self.panel.space.eigenpairs[1], self.panel.blocks[1]
+        inner = V.transpose(0, 2, 1) @ (U.T @ B.reshape(n, -1)).reshape(n, T, -1)
+        return self._outward(self._variances[:, :, None] * inner)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """Return columns with the inverse as their covariance."""
+        drawn = rng.standard_normal((*self._variances.shape, count))
+        return self._outward(np.sqrt(self._variances)[:, :, None] * drawn)
+
+    def _outward(self, inner: Floats) -> Floats:
+        """Return columns at all nodes from coordinates (n, T, k) by eigenvectors."""
+        n, T, k = inner.shape
+        found = self.panel.space.eigenpairs[1] @ (self.panel.blocks[1] @ inner).reshape(n, -1)
+        return np.asarray(found.reshape(n * T, k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,6 +528,10 @@ class IteratedPrecision:
         if self.variances is not None:
             return self.variances(self.kappa2)
         return np.asarray(self.A.inverse_diagonal() / self.kappa2)
+
+    def change(self, moved: IteratedPrecision) -> float:
+        """Return the difference of the log determinants, which have the same probes."""
+        return moved.log_determinant - self.log_determinant
 
     def half(self, B: Floats) -> Floats:
         """Return the inverse times a block of columns."""

@@ -198,6 +198,11 @@ class Numbers:
         """What one unit of the field is in the units of the outcome."""
         return self.scale.unit
 
+    @property
+    def origin(self) -> float:
+        """What the field is at 0, in the same units."""
+        return self.scale.origin
+
     @staticmethod
     def _mixture(at: AtNodes, of: Of) -> Mixture:
         return at.outcome if of == "observation" else at.latent
@@ -251,6 +256,11 @@ class Observed:
     def unit(self) -> float:
         """What one unit of the field is on the scale of the link."""
         return self.link.unit
+
+    @property
+    def origin(self) -> float:
+        """What the field is at 0, on the scale of the link."""
+        return self.link.origin
 
     def _sizes(self, nodes: Ints) -> Floats:
         known = nodes[nodes < self.size.size]

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.observations import Dual, Responses, Working
-    from graphmrf.field.precision import Precision
+    from graphmrf.field.precision import FieldPrecision
     from graphmrf.field.terms import Term
 
 Columns: TypeAlias = "dict[str, tuple[Floats, Floats]]"
 
-MOST_COLUMNS = 256
+_MOST_COLUMNS = 256
 """Most columns of one term; memory and time grow with it."""
 
 _CELLS = 1e7
@@ -83,7 +83,7 @@ def pivoted_columns(column: Callable[[int], Floats], among: Ints, n: int) -> tup
     (array([[1. , 0.5],
            [0.5, 1. ]]), array([0., 0.]))
     """
-    most = min(MOST_COLUMNS, np.unique(among).size, max(int(_CELLS / n), 32))
+    most = min(_MOST_COLUMNS, np.unique(among).size, max(int(_CELLS / n), 32))
     Phi, left = np.zeros((most, n)), np.ones(n)
     for k in range(most):
         pivot = int(among[np.argmax(left[among])])
@@ -111,9 +111,9 @@ def make_columns(design: Design, terms: tuple[Term, ...], rows: Ints, fixed: Map
 
 def _leading(columns: Floats) -> tuple[Floats, Floats]:
     """Return columns, or so many leading principal ones, and the variance that they leave at each node."""
-    if columns.shape[1] <= MOST_COLUMNS:
+    if columns.shape[1] <= _MOST_COLUMNS:
         return columns, np.zeros(len(columns))
-    found = columns @ np.linalg.eigh(columns.T @ columns)[1][:, -MOST_COLUMNS:]
+    found = columns @ np.linalg.eigh(columns.T @ columns)[1][:, -_MOST_COLUMNS:]
     whole, within = (np.einsum("ij,ij->i", each, each) for each in (columns, found))
     return found, np.maximum(whole - within, 0.0)
 
@@ -267,9 +267,15 @@ def _derivative(system: SparseSystem, moved: SparseSystem) -> tuple[float, Float
         products = (moved.shaped_times(B) - system.shaped_times(B)) / _STEP
         trace = float(np.vdot(system.probed, products[:, 1:]))
         return 0.5 * (trace - float(system.dual @ products[:, 0])), products[:, 0]
-    product = (moved.shaped_times(system.dual[:, None]) - system.shaped_times(system.dual[:, None]))[:, 0] / _STEP
-    determinant = moved.determinant_like(system) - system.determinant_like(system)
-    return 0.5 * (determinant / _STEP - float(system.dual @ product)), product
+    changes = moved.of_field(system.shaped) - system.of_shaped
+    product = changes[:, 0]
+    determinant = system.change(moved) - float(np.vdot(system.shaped[:, 1:], changes[:, 1:]))
+    if system.smoothed is not None and moved.smoothed is not None:
+        before, after = (each[system.field.rows] for each in (system.smoothed, moved.smoothed))
+        product = product + after @ (after.T @ system.dual) - before @ (before.T @ system.dual)
+        columns = (after - before) @ system.directions[system.slices["smoothed"]]
+        determinant += 2.0 * float(np.vdot(columns, system.shaped[:, 1:]))
+    return 0.5 * (determinant - float(system.dual @ product)) / _STEP, product / _STEP
 
 
 _OF_THE_FIELD = ("left", "prior", "unit", "smoothed", "groups", "Phi", "slices")
@@ -307,7 +313,7 @@ class SparseSystem:
     def prepared(self) -> SparseSystem:
         """Return the same equations once what takes longest in them is computed."""
         if self.field.precisions.ordering is not None:
-            self.log_determinant, self.smoothed  # noqa: B018
+            self.unit, self.smoothed  # noqa: B018
         return self
 
     @cached_property
@@ -317,7 +323,7 @@ class SparseSystem:
         return sum(parts, start=np.zeros(self.field.design.own.shape[0]))
 
     @cached_property
-    def prior(self) -> Precision:
+    def prior(self) -> FieldPrecision:
         """Precision of the graph field."""
         return self.field.precisions.at(*self._shapes)
 
@@ -334,7 +340,7 @@ class SparseSystem:
         return np.asarray(np.sqrt(self.h["field"] / self.prior.inverse_diagonal))
 
     @cached_property
-    def held(self) -> Precision:
+    def held(self) -> FieldPrecision:
         """Precision of the graph field given the observations, all other terms aside."""
         d = np.zeros(self.unit.size)
         np.add.at(d, self.field.rows, self.unit[self.field.rows] ** 2 / self.noise)
@@ -476,17 +482,26 @@ class SparseSystem:
         r""":math:`\log\det C - \log\det D`."""
         return self.held.log_determinant - self.prior.log_determinant if self.field.has_field else 0.0
 
-    def determinant_like(self, other: SparseSystem) -> float:
-        r"""Return a number whose derivative by a shape is that of :math:`\log\det\Sigma`, at the shapes of `other`.
+    def change(self, moved: SparseSystem) -> float:
+        r"""Return the first-order change of :math:`\log\det C` at other shapes."""
+        if not self.field.has_field:
+            return 0.0
+        return self.held.change(moved.held) - self.prior.change(moved.prior)
 
-        With `L` the factor there, it is :math:`\log\det C + \mathrm{tr}(L^{-1} (I + \Phi' C^{-1} \Phi) L^{-\top})`; for
-        more than a few columns the trace is that of random probes.
+    @cached_property
+    def shaped(self) -> Floats:
+        r"""Columns (m, 1 + k): `dual`, and :math:`C^{-1} \Phi` times `directions`.
+
+        With `L` the factor of :math:`I + \Phi' C^{-1} \Phi` here, the derivative of :math:`\log\det\Sigma` is that of
+        :math:`\log\det C + \mathrm{tr}(L^{-1} (I + \Phi' C^{-1} \Phi) L^{-\top})`; for more than a few columns the
+        trace is that of random probes.
         """
-        columns = other.Phi[self.field.rows] @ other.directions
-        if self.smoothed is not None and other.smoothed is not None:
-            changed = (self.smoothed - other.smoothed)[self.field.rows]
-            columns = columns + changed @ other.directions[other.slices["smoothed"]]
-        return self.log_determinant + float(np.vdot(columns, self._field_given(columns)))
+        return np.column_stack([self.dual, self._solved[0] @ self.directions])
+
+    @cached_property
+    def of_shaped(self) -> Floats:
+        """Covariance of the graph field at the observations times these columns."""
+        return self.of_field(self.shaped)
 
     @cached_property
     def directions(self) -> Floats:
@@ -499,12 +514,16 @@ class SparseSystem:
         probes = np.where(largest < 0.0, -1.0, 1.0)[:, None] * unit_probes(largest.size)
         return np.asarray(solve_triangular(self._inner, probes, lower=True, trans="T"))
 
+    def of_field(self, B: Floats) -> Floats:
+        """Return the covariance of the graph field at the observations times columns."""
+        if not self.field.has_field:
+            return np.zeros(B.shape)
+        rows = self.field.rows
+        return np.asarray(self.unit[rows, None] * self.prior.at(self.prior.half(self._spread(B)), rows))
+
     def shaped_times(self, B: Floats) -> Floats:
         """Return the covariance at the observations of the terms that have a range and an order, times columns."""
-        found = np.zeros(B.shape)
-        if self.field.has_field:
-            rows = self.field.rows
-            found += self.unit[rows, None] * self.prior.at(self.prior.half(self._spread(B)), rows)
+        found = self.of_field(B)
         if self.smoothed is not None:
             F = self.smoothed[self.field.rows]
             found += F @ (F.T @ B)

@@ -86,7 +86,7 @@ def _farthest(graph: Graph, start: int, walks: Floats) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class FieldSpectrum:
     """Functions of the spectrum of a graph that span all graph fields."""
 
     graph: Graph
@@ -146,7 +146,7 @@ class Spectrum:
 class Correlations:
     """Correlations of graph fields among some nodes `rows`, which may be some of those of a `whole`."""
 
-    spectrum: Spectrum
+    spectrum: FieldSpectrum
     rows: Ints
     whole: Correlations | None = None
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.spectrum import Correlations, Spectrum
+    from graphmrf.field.spectrum import Correlations, FieldSpectrum
     from graphmrf.graph import Graph
 
     Values = Mapping[str, Any]
@@ -74,7 +74,7 @@ class Labelled(Protocol):
         """Node of every observation."""
 
     @property
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> FieldSpectrum:
         """Functions of the graph's spectrum."""
 
     @property

@@ -134,6 +134,12 @@ class Scale:
         return self._moments[1] * (self._unit[1] if self.power is None else 1.0)
 
     @property
+    def origin(self) -> float:
+        """What a standardised 0 is, in the same units."""
+        origin, unit = self._unit
+        return origin + unit * self._moments[0] if self.power is None else self._moments[0]
+
+    @property
     def is_constant(self) -> bool:
         """Whether all labels are equal, up to rounding."""
         return float(np.ptp(self.y)) <= 16 * float(np.finfo(np.float64).eps) * float(np.abs(self.y).max())

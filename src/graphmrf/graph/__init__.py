@@ -62,11 +62,14 @@ class Graph(RefusesFormerNames):
     ids : sequence of length n, optional
         A name for every node, in node order, stored as the pandas index `ids`; by default None, or the index of `W`
         when it is a DataFrame with the same index and columns.
+    laplacian : {"normalised", "combinatorial"}
+        Which `N`, see `with_laplacian`.
 
     Raises
     ------
     InvalidInputError
-        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine.
+        If `W` is not square, not symmetric, or holds NaN, infinite or negative weights; or if there is no such engine
+        or Laplacian.
 
     Examples
     --------
@@ -86,8 +89,17 @@ class Graph(RefusesFormerNames):
     laplacian: Laplacian = "normalised"
     product: TimeProduct | None = None
 
-    def __init__(self, W: Any, *, symmetrize: bool = False, engine: Any = "auto", ids: Any = None) -> None:
+    def __init__(
+        self,
+        W: Any,
+        *,
+        symmetrize: bool = False,
+        engine: Any = "auto",
+        ids: Any = None,
+        laplacian: Laplacian = "normalised",
+    ) -> None:
         object.__setattr__(self, "engine_name", check_engine(engine))
+        object.__setattr__(self, "laplacian", _check_laplacian(laplacian))
         if ids is None:
             ids = containers.matrix_ids(W)
         self._store(*checks.symmetric_matrix(W, symmetrize=symmetrize), ids)
@@ -554,9 +566,7 @@ class Graph(RefusesFormerNames):
                [-0.5,  1. , -0.5],
                [ 0. , -0.5,  0.5]])
         """
-        if laplacian not in get_args(Laplacian):
-            raise InvalidInputError(f"laplacian must be one of {get_args(Laplacian)}, got {laplacian!r}")
-        if self.is_remote and laplacian != self.laplacian:
+        if _check_laplacian(laplacian) != self.laplacian and self.is_remote:
             raise InvalidInputError(
                 "the combinatorial Laplacian needs the edges on this machine, and those of this graph are with the "
                 "workers of a cluster; read the whole graph here, or use the normalised Laplacian"
@@ -678,6 +688,12 @@ class Graph(RefusesFormerNames):
         shape = (self.n_nodes, self.n_nodes)
         matrix: sparse.csr_array = sparse.csr_array((data, self.indices, self.indptr), shape=shape, copy=False)
         return matrix
+
+
+def _check_laplacian(laplacian: Laplacian) -> Laplacian:
+    if laplacian not in get_args(Laplacian):
+        raise InvalidInputError(f"laplacian must be one of {get_args(Laplacian)}, got {laplacian!r}")
+    return laplacian
 
 
 def _chosen_rows(rows: tuple[Any, ...], first: int, _: None, nodes: Ints) -> tuple[None, tuple[Ints, Ints, Floats]]:

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from graphmrf.errors import InvalidInputError
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
@@ -90,11 +91,17 @@ class TimeProduct:
 
     def eigenpairs(self) -> tuple[Floats, Floats]:
         """Return the eigenvalues of `N` of the product, ascending, and the eigenvectors, from those of the graph."""
-        values, inner = np.linalg.eigh(self._blocks())
+        values, inner = self.blocks
         n, T = values.shape
         vectors = np.einsum("ai,itk->atik", self.space.eigenpairs[1], inner).reshape(n * T, n * T)
         order = np.argsort(values, axis=None)
         return values.ravel()[order], vectors[:, order]
+
+    @cached_property
+    def blocks(self) -> tuple[Floats, Floats]:
+        """Eigenvalues (n, T) and eigenvectors (n, T, T) of the matrix over times of every eigenvalue of the graph."""
+        values, vectors = np.linalg.eigh(self._blocks())
+        return np.maximum(values, 0.0), vectors
 
     def _blocks(self) -> Floats:
         """Return the matrix over times of every eigenvalue of the graph, shape (n, T, T)."""
