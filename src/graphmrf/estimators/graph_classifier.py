@@ -97,7 +97,8 @@ class GraphClassifier(NodeEstimator):
     regressors_ : list
         The fitted regressor of each class against the rest, of the later of two, or of ordered classes.
     notes_ : tuple of str
-        What to look at in the data, and what was decided, as of `GraphRegressor`.
+        What to look at in the data and what was decided, as of `GraphRegressor`, and a sentence where the most probable
+        class of held-out labels is right clearly more or less often than its probability says.
 
     Examples
     --------
@@ -337,9 +338,11 @@ class GraphClassifier(NodeEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What to look at in the data, and what was decided."""
+        """What to look at in the data, what was decided, and whether probabilities are those of held-out labels."""
         check_fitted(self, "_rule")
-        return tuple(dict.fromkeys(note for each in self.regressors_ for note in getattr(each, "notes_", ())))
+        found = dict.fromkeys(note for each in self.regressors_ for note in getattr(each, "notes_", ()))
+        sure = sureness(self.held_out_proba_, self._codes[self._codes >= 0])
+        return (*found, sure) if sure else tuple(found)
 
     @of_every_target
     def summary(self) -> str:
@@ -457,6 +460,26 @@ class _Rule:
         if self.cutoff is not None:
             return (scores[:, 0] >= self.cutoff).astype(np.int64)
         return np.asarray(np.argmax(self.probability(scores), axis=1))
+
+
+def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: float = 3.0) -> str:
+    """Return a sentence on held-out probabilities (m, k) that differ from shares; else empty.
+
+    By more than a least difference and some standard errors.
+
+    Examples
+    --------
+    >>> sureness(np.tile([0.6, 0.4], (400, 1)), np.zeros(400, dtype=np.int64))
+    'the most probable class has 60 % on average, and is right for 100 % of the held-out values: too cautious'
+    """
+    promised, right = float(probability.max(axis=1).mean()), float(np.mean(np.argmax(probability, axis=1) == codes))
+    error = np.sqrt(promised * (1.0 - promised) / codes.size)
+    if abs(promised - right) < max(least, errors * error):
+        return ""
+    return (
+        f"the most probable class has {100 * promised:.0f} % on average, and is right for {100 * right:.0f} % of the "
+        f"held-out values: too {'sure' if promised > right else 'cautious'}"
+    )
 
 
 def _weights_of(class_weight: Any, labels: Labels) -> Floats:

@@ -305,9 +305,9 @@ class GraphRegressor(AnalysedField):
             raise InvalidInputError(
                 f"transform is for numbers without known errors, one of a node, got {self.transform!r}; leave it out"
             )
-        weight = rows.weight if self.likelihood in CLASSES else None  # elsewhere it is in the size of rows
+        counts = rows.weight if self.likelihood in CLASSES else None  # elsewhere weights are in the size of rows
         values = (rows.y, *(each[rows.nodes] for each in others))
-        labels = [Responses.of(rows.likelihood, rows.nodes, each, rows.size, weight) for each in values]
+        labels = [Responses.of(rows.likelihood, rows.nodes, each, rows.size, counts) for each in values]
         return FieldOutcome.fit_responses(graph, X, labels, rows.everywhere, options=options)
 
     @property

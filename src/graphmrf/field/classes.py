@@ -27,7 +27,7 @@ from scipy.stats import qmc
 
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.dense import blocks
-from graphmrf.field.observations import NEAR, STEPS, Observations, Responses
+from graphmrf.field.observations import STEPS, Observations, Responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 _POINTS = 256
 """Points of the quasi-random rule for probabilities, a power of 2."""
+
+_SETTLED = 1e-4
+"""Root mean square change of latent values that ends the rounds: probabilities change by less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +166,7 @@ def coupled(posteriors: Sequence[Posterior], labels: Sequence[Responses]) -> lis
             v[k] = found
         if alike:
             v -= v.mean(axis=0)
-        if np.mean((v - v.mean(axis=0) - before) ** 2) < NEAR:
+        if np.mean((v - v.mean(axis=0) - before) ** 2) < _SETTLED**2:
             rows = [_given_others(labels, v, k) for k in range(len(labels))]
             return [each.field.observed(row).posterior_at(each.h) for each, row in zip(posteriors, rows, strict=True)]
     raise ConvergenceError(f"values of classes did not settle in {STEPS} rounds; check for extreme features")

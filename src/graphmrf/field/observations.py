@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STEPS = 100
 """Most Newton steps towards the mode."""
 
-NEAR = 1e-6
+_NEAR = 1e-6
 """Gain in log posterior for every node of a Newton step that ends the search: convergence is quadratic."""
 
 _LEAST = 1e-10
@@ -317,10 +317,10 @@ class Responses:
             while share > 1e-9:
                 new_v, new_a = v + share * (ahead - v), a + share * (found - a)
                 best = float(self.expand(new_v, h).log_density.sum()) - 0.5 * float(new_a @ new_v)
-                if best >= value - NEAR * max(v.size, 1):
+                if best >= value - _NEAR * max(v.size, 1):
                     break
                 share *= 0.5
-            settled = share == 1.0 and gap < NEAR * max(v.size, 1)
+            settled = share == 1.0 and gap < _NEAR * max(v.size, 1)
             v, a, value, point = new_v, new_a, best, new_v
             if settled:
                 self._latest[:] = v
