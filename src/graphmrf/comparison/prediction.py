@@ -29,6 +29,7 @@ from graphmrf.comparison.explanation import (
 )
 from graphmrf.comparison.settings import Settings
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.graph_classifier import sureness
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import Method
 from graphmrf.graph import Graph
@@ -397,26 +398,6 @@ def _classes(graph: Graph, labels: Labels, found: Comparison, settings: Settings
         measured=folds.notes,
         notes=tuple(each for each in (*notes, *ignored) if each),
         in_regions=folds.regions is not None,
-    )
-
-
-def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: float = 3.0) -> str:
-    """Return a sentence on held-out probabilities (m, k) that differ from shares; else empty.
-
-    By more than a least difference and some standard errors.
-
-    Examples
-    --------
-    >>> sureness(np.tile([0.6, 0.4], (400, 1)), np.zeros(400, dtype=np.int64))
-    'the most probable class has 60 % on average, and is right for 100 % of the held-out values: too cautious'
-    """
-    promised, right = float(probability.max(axis=1).mean()), float(np.mean(np.argmax(probability, axis=1) == codes))
-    error = np.sqrt(promised * (1.0 - promised) / codes.size)
-    if abs(promised - right) < max(least, errors * error):
-        return ""
-    return (
-        f"the most probable class has {100 * promised:.0f} % on average, and is right for {100 * right:.0f} % of the "
-        f"held-out values: too {'sure' if promised > right else 'cautious'}"
     )
 
 

@@ -1,8 +1,9 @@
-"""Classification: a field with a logistic link for each class or for their order, or a regression."""
+"""Classification: fields with the likelihood of two, several or ordered classes, or a regression."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,10 +16,17 @@ from sklearn.metrics import f1_score
 
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import NodeEstimator
-from graphmrf.estimators.graph_regressor import GraphRegressor
+from graphmrf.estimators.graph_regressor import (
+    GraphRegressor,
+    class_probabilities,
+    class_probabilities_out_of_fold,
+    fit_classes,
+)
 from graphmrf.estimators.inputs import check_classes, check_fitted, check_graph, check_seen, read_labels
 from graphmrf.estimators.out_of_fold import out_of_fold
-from graphmrf.estimators.tables import answers_tables, located, outcome_column, takes_tables
+from graphmrf.estimators.summary import Summary
+from graphmrf.estimators.tables import answers_tables, located, of_every_target, outcome_column, takes_tables
+from graphmrf.field.learned import BOOSTED_TREES
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
@@ -26,20 +34,25 @@ if TYPE_CHECKING:
     from typing import Self
 
     from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf.estimators.inputs import Labels
     from graphmrf.graph import Graph
 
 
 @dataclass(eq=False, repr=False)
 class GraphClassifier(NodeEstimator):
-    r"""Classes of nodes from the field of `GraphRegressor` with a logistic link, or from any regression.
+    r"""Classes of nodes from the field of `GraphRegressor` with their own likelihood, or from any regression.
 
-    Of two classes the later in sorted order has outcome 1 and the other 0. Each of more classes is set against the
-    rest, and their probabilities are divided by their sum.
+    By default labels are Bernoulli variables given a field, for the later of two classes in sorted order. Of more
+    classes each has a field with the same hyper-parameters, and labels have the softmax of their values,
 
-    By default labels are Bernoulli variables given the field, and the probability is their posterior mean. With a
-    `regressor` the prediction of the indicator is a score, and probabilities are Platt's sigmoid of the score, fitted
-    to out-of-fold scores. (A `GraphRegressor` of up to 600 labels searches its hyper-parameters again without each
-    fold, others retain theirs.) Where scores do not increase with the outcome, the probability of a class is its share.
+    .. math:: p(y = k) = \frac{\exp f_k}{\sum_j \exp f_j} .
+
+    The probability of a class is its posterior mean; those of all classes add up to 1.
+
+    With a `regressor` the prediction of the indicator of a class is a score, and probabilities are Platt's sigmoid of
+    the score, fitted to out-of-fold scores, divided by their sum where classes are more than two. (A `GraphRegressor`
+    of up to 600 labels searches its hyper-parameters again without each fold, others retain theirs.) Where scores do
+    not increase with the outcome, the probability of a class is its share.
 
     The most probable class wins. With two classes and F1, the later class wins from the cut-off of the score that has
     the best F1 out of fold.
@@ -53,6 +66,13 @@ class GraphClassifier(NodeEstimator):
     ordered : bool or sequence, default False
         Whether classes have an order: that of numbers, or the one given from the lowest class to the highest. They
         then share one field, whose value exceeds more or fewer cuts: more accurate and faster than one for each.
+    learner : "auto" or None, default "auto"
+        Without a regressor: whether boosted trees may be among the effects of the field, see `GraphRegressor`. They are
+        for all classes or for none, see `notes_`.
+    class_weight : "balanced" or dict, optional
+        How many times a label of every class counts: so many times that all classes count alike, or numbers by class, 1
+        where not named. Probabilities are then those of a population with such shares. For the field, and regressors
+        whose `fit` takes `weight`.
     metric : "accuracy" or "f1", default "accuracy"
         What `score` returns and the cut-off maximises: the share of right answers, or the F1 score of the later class
         (the mean over classes where there are more than two).
@@ -75,7 +95,10 @@ class GraphClassifier(NodeEstimator):
     held_out_, held_out_proba_ : arrays of shape (n_labelled,) and (n_labelled, n_classes)
         Out-of-fold class and probabilities of each labelled node, in node order.
     regressors_ : list
-        The fitted regressor of each class, of the later of two, or of ordered classes.
+        The fitted regressor of each class against the rest, of the later of two, or of ordered classes.
+    notes_ : tuple of str
+        What to look at in the data and what was decided, as of `GraphRegressor`, and a sentence where the most probable
+        class of held-out labels is right clearly more or less often than its probability says.
 
     Examples
     --------
@@ -93,6 +116,8 @@ class GraphClassifier(NodeEstimator):
     regressor: Any = None
     _: KW_ONLY
     ordered: bool | Sequence[Any] = False
+    learner: Any = BOOSTED_TREES
+    class_weight: Any = None
     metric: Literal["accuracy", "f1"] = "accuracy"
     cv: int = 5
     random_state: int = 0
@@ -126,28 +151,63 @@ class GraphClassifier(NodeEstimator):
         folds = folds if np.ptp(folds) else np.arange(folds.size)
         self.classes_, self._codes = labels.classes, labels.codes
         self._ranks = self._order(labels.classes)
-        if self._ranks is None:
-            targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
-            outcomes = [labels.against_the_rest(code) for code in targets]
-            self.regressors_ = [clone(regressor).fit(graph, X, y) for y in outcomes]
+        weight = self._label_weights(labels, regressor)
+        targets = range(1, 2) if labels.classes.size == 2 else range(labels.classes.size)
+        outcomes = [labels.against_the_rest(code) for code in targets]
+        if self.regressor is None:
+            scores = self._fit_field(regressor, graph, X, outcomes, weight, folds)
+        else:
+            options = {} if weight is None else {"weight": weight}
+            self.regressors_ = [clone(regressor).fit(graph, X, y, **options) for y in outcomes]
             pairs = zip(self.regressors_, outcomes, strict=True)
             scores = np.column_stack([out_of_fold(fitted, graph, X, y, folds) for fitted, y in pairs])
-        else:
-            ranks = np.where(labels.known, self._ranks[labels.codes], np.nan)
-            regressor.set_params(likelihood="ordinal")
-            self.regressors_ = [regressor.fit(graph, X, ranks)]
-            scores = self._of_ranks(regressor.probability_out_of_fold(folds, above=range(labels.classes.size - 1)))
-        self._calibrate(scores, labels.codes[labels.known], matched.weights, folds)
+        counts = matched.weights if weight is None else matched.weights * weight[labels.known]
+        self._calibrate(scores, labels.codes[labels.known], matched.weights, folds, counts)
         return self
 
-    def _calibrate(self, scores: Floats, codes: Ints, weights: Floats, folds: Ints) -> None:
-        """Set the sigmoids and the cut-off from out-of-fold scores; those reported of a fold are from other folds."""
-        self._rule = self._rule_from(scores, codes, weights)
+    def _fit_field(
+        self,
+        regressor: GraphRegressor,
+        graph: Graph,
+        X: Any,
+        outcomes: list[Floats],
+        weight: Floats | None,
+        folds: Ints,
+    ) -> Floats:
+        """Set the field of the classes, and return their out-of-fold probabilities."""
+        if self._ranks is not None:
+            ranks = np.where(self._codes >= 0, self._ranks[self._codes], np.nan)
+            regressor.set_params(likelihood="ordinal")
+            self.regressors_ = [regressor.fit(graph, X, ranks, weight=weight)]
+            return self._of_ranks(regressor.probability_out_of_fold(folds, above=range(self.classes_.size - 1)))
+        if len(outcomes) == 1:
+            self.regressors_ = [regressor.fit(graph, X, outcomes[0], weight=weight)]
+            return np.asarray(regressor.out_of_fold(graph, X, outcomes[0], folds))[:, None]
+        self.regressors_ = fit_classes(regressor, graph, X, outcomes, weight)
+        return class_probabilities_out_of_fold(self.regressors_, folds)
+
+    def _label_weights(self, labels: Labels, regressor: Any) -> Floats | None:
+        """Return how many times the label of every node counts (n,); None for once."""
+        if self.class_weight is None:
+            return None
+        if "weight" not in inspect.signature(regressor.fit).parameters:
+            raise InvalidInputError(
+                f"class_weight needs a regressor whose fit takes weight, got {type(regressor).__name__}; leave the "
+                "regressor out for the field, or class_weight, and choose a cut-off for a rare class by metric='f1'"
+            )
+        return _weights_of(self.class_weight, labels)
+
+    def _calibrate(self, scores: Floats, codes: Ints, weights: Floats, folds: Ints, counts: Floats) -> None:
+        """Set the sigmoids and the cut-off from out-of-fold scores; those reported of a fold are from other folds.
+
+        `weights` are those of the folds, `counts` those with which labels count in sigmoids.
+        """
+        self._rule = self._rule_from(scores, codes, weights, counts)
         self.cutoff_ = self._rule.cutoff
         decided, self.held_out_proba_ = np.empty_like(codes), np.empty((codes.size, self.classes_.size))
         for fold in np.unique(folds):
             own = folds == fold
-            others = self._rule_from(scores[~own], codes[~own], weights[~own])
+            others = self._rule_from(scores[~own], codes[~own], weights[~own], counts[~own])
             decided[own], self.held_out_proba_[own] = others.decide(scores[own]), others.probability(scores[own])
         self.held_out_, seen = self.classes_[decided], seen_elsewhere(codes)
         self.held_out_score_ = self._measure(codes[seen], decided[seen], weights[seen]) if seen.any() else float("nan")
@@ -172,13 +232,13 @@ class GraphClassifier(NodeEstimator):
         ends = np.ones((len(above), 1)), np.zeros((len(above), 1))
         return -np.diff(np.hstack([ends[0], above, ends[1]]))[:, self._ranks]
 
-    def _rule_from(self, scores: Floats, codes: Ints, weights: Floats) -> _Rule:
+    def _rule_from(self, scores: Floats, codes: Ints, weights: Floats, counts: Floats) -> _Rule:
         """Return sigmoids and the cut-off of greatest likelihood, or of greatest F1, on some labels."""
         binary = scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
         sigmoids = None
         if self.regressor is not None:
-            sigmoids = tuple(_sigmoid(s, side, weights) for s, side in zip(scores.T, sides, strict=True))
+            sigmoids = tuple(_sigmoid(s, side, counts) for s, side in zip(scores.T, sides, strict=True))
         if binary and self.metric == "f1":
             return _Rule(sigmoids, best_cutoff(scores[:, 0], sides[0], weights)[0])
         return _Rule(sigmoids, None if not binary else 0.5 if sigmoids is None else _even_odds(sigmoids[0]))
@@ -276,11 +336,36 @@ class GraphClassifier(NodeEstimator):
             raise InvalidInputError("y must have a label at some node that was not labelled in the fit, got none")
         return self._measure(truth[scored], predicted[scored])
 
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What to look at in the data, what was decided, and whether probabilities are those of held-out labels."""
+        check_fitted(self, "_rule")
+        found = dict.fromkeys(note for each in self.regressors_ for note in getattr(each, "notes_", ()))
+        sure = sureness(self.held_out_proba_, self._codes[self._codes >= 0])
+        return (*found, sure) if sure else tuple(found)
+
+    @of_every_target
+    def summary(self) -> str:
+        """Return what was fitted, its held-out score, and the summary of the field of every class, as a table of text.
+
+        Fields of more than two classes without an order are summarised against the rest.
+        """
+        parts = [super().summary()]
+        if "_rule" in vars(self) and self.regressor is None:
+            one = len(self.regressors_) == 1
+            titles = (
+                ["classes in order" if self._ranks is not None else f"{self.classes_[-1]}"] if one else self.classes_
+            )
+            parts += [f"{title}: {each.summary()}" for title, each in zip(titles, self.regressors_, strict=True)]
+        return Summary("\n\n".join(parts))
+
     def _scores(self, graph: Graph | None, X: Any) -> Floats:
         if self._ranks is not None:
             (fitted,), where = self.regressors_, {"graph": graph, "X": X, "of": "observation"}
             above = [fitted.probability(above=k, **where) for k in range(self.classes_.size - 1)]
             return self._of_ranks(np.column_stack(above).astype(np.float64))
+        if self.regressor is None and self.classes_.size > 2:
+            return class_probabilities(self.regressors_, graph, X)
         return np.column_stack([fitted.predict(graph, X) for fitted in self.regressors_]).astype(np.float64)
 
     def _predict(self, graph: Graph | None, X: Any) -> Ints:
@@ -303,7 +388,12 @@ class GraphClassifier(NodeEstimator):
         if self.metric not in ("accuracy", "f1"):
             raise InvalidInputError(f"metric must be 'accuracy' or 'f1', got {self.metric!r}")
         if self.regressor is None:
-            return GraphRegressor(likelihood="binomial", random_state=self.random_state)
+            return GraphRegressor(likelihood="binomial", learner=self.learner, random_state=self.random_state)
+        if self.learner != BOOSTED_TREES:
+            raise InvalidInputError(
+                f"learner is for the field, got another regressor, too; pass it to {type(self.regressor).__name__}, or "
+                "leave the regressor out"
+            )
         fit = getattr(self.regressor, "fit", None)
         if isinstance(self.regressor, type) or fit is None or "graph" not in inspect.signature(fit).parameters:
             raise InvalidInputError(
@@ -370,6 +460,42 @@ class _Rule:
         if self.cutoff is not None:
             return (scores[:, 0] >= self.cutoff).astype(np.int64)
         return np.asarray(np.argmax(self.probability(scores), axis=1))
+
+
+def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: float = 3.0) -> str:
+    """Return a sentence on held-out probabilities (m, k) that differ from shares; else empty.
+
+    By more than a least difference and some standard errors.
+
+    Examples
+    --------
+    >>> sureness(np.tile([0.6, 0.4], (400, 1)), np.zeros(400, dtype=np.int64))
+    'the most probable class has 60 % on average, and is right for 100 % of the held-out values: too cautious'
+    """
+    promised, right = float(probability.max(axis=1).mean()), float(np.mean(np.argmax(probability, axis=1) == codes))
+    error = np.sqrt(promised * (1.0 - promised) / codes.size)
+    if abs(promised - right) < max(least, errors * error):
+        return ""
+    return (
+        f"the most probable class has {100 * promised:.0f} % on average, and is right for {100 * right:.0f} % of the "
+        f"held-out values: too {'sure' if promised > right else 'cautious'}"
+    )
+
+
+def _weights_of(class_weight: Any, labels: Labels) -> Floats:
+    """Return how many times the label of every node counts; 1 where it is to be predicted."""
+    classes, counts = labels.classes.tolist(), np.bincount(labels.codes[labels.known])
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        each = counts.sum() / (counts.size * counts)
+    elif not isinstance(class_weight, Mapping) or set(class_weight) - set(classes):
+        raise InvalidInputError(
+            f"class_weight must be 'balanced' or name classes of y, {classes}, got {class_weight!r}; pass a dict"
+        )
+    else:
+        each = np.array([class_weight.get(name, 1.0) for name in classes], dtype=np.float64)
+    if not (np.isfinite(each) & (each > 0)).all():
+        raise InvalidInputError(f"weights of classes must be positive numbers, got {class_weight!r}; drop other labels")
+    return np.where(labels.known, each[labels.codes], 1.0)
 
 
 def seen_elsewhere(codes: Ints) -> Bools:

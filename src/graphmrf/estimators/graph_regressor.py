@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -21,12 +22,12 @@ from graphmrf.estimators.inputs import (
     read_features,
     read_outcome,
 )
-from graphmrf.estimators.rows import NAMES, NUMBERS, Known, RowError, long_outcome, read_rows
+from graphmrf.estimators.rows import CLASSES, NAMES, NUMBERS, Known, RowError, long_outcome, read_rows
 from graphmrf.estimators.tables import answers_tables, checked_call, located, takes_folds, takes_tables
 from graphmrf.field import MOST_PATTERNS, POSITIVE, TERMS, FieldOptions, Observations, Responses
 from graphmrf.field.criteria import Criteria
 from graphmrf.field.learned import BOOSTED_TREES
-from graphmrf.field.outcome import FieldOutcome
+from graphmrf.field.outcome import FieldOutcome, Softmax
 from graphmrf.field.search import MEMBERS
 from graphmrf.graph.checks import check_count
 
@@ -186,7 +187,8 @@ class GraphRegressor(AnalysedField):
         std : number or array of the shape of y, optional
             Known standard errors of numbers. The outcome is then the value that is measured, at labelled nodes too.
         weight : number or array of the shape of y, optional
-            Precisions of numbers relative to a usual one, such as numbers of people asked.
+            Precisions of numbers relative to a usual one, such as numbers of people asked. For likelihoods "binomial"
+            and "ordinal" the number of times that an observation counts.
         nodes : array of the shape of y, optional
             Node of every row of a long table: its id, or its position where the graph has no ids. Rows of a node are
             independent given its value; the standard error of numbers without `std` is estimated.
@@ -247,7 +249,16 @@ class GraphRegressor(AnalysedField):
         self._fit(graph, X, y, known=known, start=start)
 
     @takes_tables
-    def _fit(self, graph: Graph, X: Any, y: Any, *, known: Known, start: Found | None = None) -> Self:
+    def _fit(
+        self,
+        graph: Graph,
+        X: Any,
+        y: Any,
+        *,
+        known: Known,
+        start: Found | None = None,
+        others: tuple[Floats, ...] = (),
+    ) -> Self:
         n = graph.n_nodes
         outcome, options = read_outcome(y, n), replace(self._options(graph), start=start)
         self._known = known.aligned(graph)
@@ -262,33 +273,41 @@ class GraphRegressor(AnalysedField):
             )
         _check_missing(table)
         features, notes = _without_useless(table, outcome.known)
-        self._field = self._fitted(graph, features, outcome.y, rows, options)
-        trial = self._field.fitted.trial
-        learned = () if trial is None else (trial.note,)
-        self._notes = (*notes, *_differing_neighbours(graph, outcome.y), *learned)
-        self._selection = LabelSelection(self._field)
+        self._notes = (*notes, *_differing_neighbours(graph, outcome.y))
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
-        self.solver_ = "dense" if self._field.fitted.found.fixed is None else "sparse"
-        self.hyperparameters_ = dict(self._field.posterior.h)
-        self.transform_: Any = self._field.scale if self.keeps_labels else None
-        self._criteria = Criteria(self._field)
-        self.log_evidence_ = self._criteria.log_evidence
+        field, *rest = self._fitted(graph, features, outcome.y, rows, options, others)
+        self._softmax = Softmax((field, *rest)) if rest else None
+        trial = field.fitted.trial
+        self._notes += () if trial is None else (trial.note,)
+        self._take(field)
         return self
 
-    def _fitted(self, graph: Graph, X: Floats, y: Floats, rows: Rows, options: FieldOptions) -> FieldOutcome:
-        """Return the field fitted to numbers, one of a node, or to other observations."""
+    def _take(self, field: FieldOutcome) -> None:
+        """Set what is learned by a fitted field."""
+        self._field, self._selection, self._criteria = field, LabelSelection(field), Criteria(field)
+        self.solver_ = "dense" if field.fitted.found.fixed is None else "sparse"
+        self.hyperparameters_ = dict(field.posterior.h)
+        self.transform_: Any = field.scale if self.keeps_labels else None
+        self.log_evidence_ = self._criteria.log_evidence
+
+    def _fitted(
+        self, graph: Graph, X: Floats, y: Floats, rows: Rows, options: FieldOptions, others: tuple[Floats, ...]
+    ) -> list[FieldOutcome]:
+        """Return the field fitted to numbers, one of a node, or to other observations, and those of other classes."""
         if rows.likelihood is None:
             kinds = _kinds(self.transform, y[~np.isnan(y)])
             weight = None if rows.weight is None else np.zeros(y.size)
             if weight is not None:
                 weight[rows.nodes] = rows.weight
-            return FieldOutcome.fit(graph, X, y, weight=weight, kinds=kinds, options=options)
+            return [FieldOutcome.fit(graph, X, y, weight=weight, kinds=kinds, options=options)]
         if self.transform != "identity":
             raise InvalidInputError(
                 f"transform is for numbers without known errors, one of a node, got {self.transform!r}; leave it out"
             )
-        labels = Responses.of(rows.likelihood, rows.nodes, rows.y, rows.size)
+        counts = rows.weight if self.likelihood in CLASSES else None  # elsewhere weights are in the size of rows
+        values = (rows.y, *(each[rows.nodes] for each in others))
+        labels = [Responses.of(rows.likelihood, rows.nodes, each, rows.size, counts) for each in values]
         return FieldOutcome.fit_responses(graph, X, labels, rows.everywhere, options=options)
 
     @property
@@ -375,8 +394,10 @@ class GraphRegressor(AnalysedField):
 
     def _where(self, graph: Any, X: Any) -> FieldOutcome | OtherGraph:
         """Return the field of the fit, or that on another graph."""
-        if graph is None and X is None:
-            return self._field
+        return self._field if graph is None and X is None else self._field_on(graph, X)
+
+    def _field_on(self, graph: Any, X: Any) -> OtherGraph:
+        """Return the field on another graph."""
         if graph is None:
             raise InvalidInputError("GraphRegressor predicts other nodes on their graph, got X alone; pass both")
         graph = check_graph(graph)
@@ -492,6 +513,47 @@ class GraphRegressor(AnalysedField):
         """
         check_fitted(self, "_field")
         return self._field.above_out_of_fold(above, folds)
+
+
+def fit_classes(
+    regressor: GraphRegressor, graph: Graph, X: Any, sides: Sequence[Floats], weight: Floats | None = None
+) -> list[GraphRegressor]:
+    """Return a fit to the labels of every class, all with the same hyper-parameters.
+
+    Parameters
+    ----------
+    regressor : GraphRegressor
+        Fitted to the first class.
+    graph, X : Graph, features
+        As in `GraphRegressor.fit`.
+    sides : sequence of array of shape (n,)
+        Of every class 1 at nodes in it, 0 at nodes in others, NaN where it is to be predicted.
+    weight : array of shape (n,), optional
+        How many times every label counts.
+    """
+    regressor._fit(graph, X, sides[0], known=Known({"weight": weight}), others=tuple(sides[1:]))
+    assert regressor._softmax is not None
+    found = [regressor, *(copy.copy(regressor) for _ in sides[1:])]
+    for each, y, field in zip(found[1:], sides[1:], regressor._softmax.each[1:], strict=True):
+        each._nodes = replace(regressor._nodes, y=y)
+        each._take(field)
+    return found
+
+
+def class_probabilities(fits: Sequence[GraphRegressor], graph: Graph | None = None, X: Any = None) -> Floats:
+    """Return the probability (n, classes) of every class from what `fit_classes` returned, labels aside."""
+    softmax = fits[0]._softmax
+    assert softmax is not None
+    if graph is None and X is None:
+        return softmax.here
+    return softmax.on([each._field_on(graph, X) for each in fits])
+
+
+def class_probabilities_out_of_fold(fits: Sequence[GraphRegressor], folds: Ints) -> Floats:
+    """Return the out-of-fold probability (n_labelled, classes) of every class from what `fit_classes` returned."""
+    softmax = fits[0]._softmax
+    assert softmax is not None
+    return softmax.out_of_fold(folds)
 
 
 def _read_priors(priors: Any) -> dict[str, float]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ("auto", "gaussian", "student")  # likelihoods of numbers with noise; "auto" has more noise for outliers
 COUNTED = ("poisson", "negative-binomial", "binomial")  # likelihoods of counts and successes
+CLASSES = ("binomial", "ordinal")  # likelihoods whose rows may count several times
 NAMES = (*NUMBERS, *COUNTED, "ordinal")  # all likelihoods that a user can name
 
 # Likelihoods that use each option, what its values are called, and the remedy for those that are not positive.
@@ -34,7 +35,7 @@ _OPTIONS = {
         "standard errors",
         "empty the observation where its standard error is unknown; if none has an error, leave std out",
     ),
-    "weight": (("auto", "gaussian"), "weights", "leave out rows of weight 0"),
+    "weight": (("auto", "gaussian", *CLASSES), "weights", "leave out rows of weight 0"),
 }
 
 # What observations count, and what to pass.
@@ -82,7 +83,7 @@ class Rows:
     likelihood: Likelihood | None
     size: Floats  # (k,): exposure, trials, or standard error of every row
     everywhere: Floats  # (n,): the same of a new observation at every node, NaN where unknown
-    weight: Floats | None  # (k,): precision of every row over that of a usual one
+    weight: Floats | None  # (k,): precision of every row over that of a usual one, or how many times a row counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +247,7 @@ def _likelihood(
     if name == "ordinal":
         if repeated:
             raise InvalidInputError("likelihood 'ordinal' takes one class of a node, got several; choose one")
-        return Ordinal.of(y[known]), plain
+        return Ordinal.of(y[known], options.get("weight", plain)[known]), plain
     if name == "binomial":
         trials = options.get("trials", plain)
         single = not repeated and bool((trials[known] == 1).all())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Responses, Working
+    from graphmrf.field.observations import Dual, Responses, Working
     from graphmrf.field.terms import Among, Term
 
 INTERCEPT = 10.0
@@ -194,9 +194,16 @@ class DenseField:
         """Return the same field on another design."""
         return replace(self, data=SmoothedDesign(design, self.spectrum))
 
+    def dual_at(self, h: Mapping[str, Any]) -> Dual:
+        """Return what makes the inverse of the covariance of observations times them of normal observations."""
+        return partial(_dual, self._latent(term.among(self, h) for term in self.terms), h[NOISE])
+
     def posterior(self, x: Floats) -> DensePosterior:
+        """Return the field given its observations at a point of the hyper-parameters."""
+        return self.posterior_at(self.space.read(x))
+
+    def posterior_at(self, h: Mapping[str, Any]) -> DensePosterior:
         """Return the field given its observations at hyper-parameters."""
-        h = self.space.read(x)
         if isinstance(self.observations, Observations):
             return DensePosterior(self, h)
         found = self._factored(h, (term.among(self, h) for term in self.terms))

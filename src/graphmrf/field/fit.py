@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
+from graphmrf.field.classes import ClassFields, Sides, fields_of, joined
 from graphmrf.field.dense import DenseField
 from graphmrf.field.learned import BOOSTED_TREES, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
@@ -26,7 +28,8 @@ from graphmrf.graph import Graph
 from graphmrf.linalg.dense import one_blas_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from graphmrf.field.observations import Responses
     from graphmrf.field.posterior import Posterior
     from graphmrf.field.search import Mode
+    from graphmrf.field.terms import Term
+
+    Labels: TypeAlias = Observations | Responses | Sides
+    AnyField: TypeAlias = DenseField | SparseField | ClassFields
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
 
@@ -124,16 +131,23 @@ class FittedField:
 
 
 def refit(fitted: FittedField, observations: Observations | Responses, *, seed: int = 0) -> AveragedPosterior:
-    """Return the posterior given other observations, its hyper-parameters searched again from where they were.
+    """Return the posterior given other observations, see `refit_together`."""
+    return refit_together([fitted], observations, seed=seed)[0]
+
+
+def refit_together(fitted: Sequence[FittedField], observations: Labels, *, seed: int = 0) -> list[AveragedPosterior]:
+    """Return the posterior of every field given others, its hyper-parameters searched again from where they were.
 
     Of many labels the hyper-parameters hardly depend on any of them, and are the same.
     """
-    field, posterior = fitted.field.observed(observations), fitted.posterior
+    field, first = joined([each.field for each in fitted]).observed(observations), fitted[0]  # type: ignore[arg-type]
+    likelihood = first.posterior.likelihood
     if observations.nodes.size > REFITTED:
-        return AveragedPosterior([field.posterior(x) for x in fitted.points], posterior.likelihood)
+        return [AveragedPosterior([each.posterior(x) for x in first.points], likelihood) for each in fields_of(field)]
     with one_blas_thread():
-        mode = find_mode(field, fitted.mode.x, tolerance=_tolerance(observations.nodes.size), damping=WARM)
-        return _average(field, mode, posterior.likelihood, seed=seed, members=len(fitted.points)).posterior
+        mode = find_mode(field, first.mode.x, tolerance=_tolerance(observations.nodes.size), damping=WARM)
+        averages = _average(field, mode, likelihood, seed=seed, members=len(first.points))
+        return [each.posterior for each in averages]
 
 
 @dataclass(frozen=True)
@@ -173,14 +187,19 @@ class FieldOptions:
 
 
 def fit_field(design: Design, observations: Observations | Responses, options: FieldOptions) -> FittedField:
-    """Return the field fitted to standardised labels.
+    """Return the field fitted to standardised labels, see `fit_together`."""
+    return fit_together(design, observations, options)[0]
+
+
+def fit_together(design: Design, observations: Labels, options: FieldOptions) -> list[FittedField]:
+    """Return the field fitted to standardised labels, or that of every class with the same hyper-parameters.
 
     Parameters
     ----------
     design : Design
         Features of all nodes.
-    observations : Observations
-        Standardised labels.
+    observations : Observations, Responses or Sides
+        Standardised labels, other observations, or those of every class.
     options : FieldOptions
         Terms, likelihood, representation, members and seed.
     """
@@ -192,16 +211,36 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
         begun = _search_from(options, design, prior, observations, dense=dense)
         field, mode = begun or (_search_dense if dense else _search_sparse)(design, prior, observations, options.seed)
         found = _with_tails(field, mode, options.likelihood)
-        if isinstance(field, SparseField) and field.design is not design:
+        if _is_sparse(field) and field.design is not design:
             found = _on_whole(*found, design, observations)
         field, mode, likelihood, trial = _with_learner(*found, options)
         fitted = _average(field, mode, likelihood, seed=options.seed, members=options.members)
-        return replace(fitted, trial=trial)
+        return [replace(each, trial=trial) for each in fitted]
+
+
+def _is_sparse(field: AnyField) -> bool:
+    return isinstance(fields_of(field)[0], SparseField)
+
+
+def _dense(design: Design, terms: tuple[Term, ...], labels: Labels) -> DenseField | ClassFields:
+    """Return the dense field of labels, or that of every class."""
+    if isinstance(labels, Sides):
+        return ClassFields.of(partial(DenseField.of, design, terms), labels)
+    return DenseField.of(design, terms, labels)
+
+
+def _sparse(
+    design: Design, terms: tuple[Term, ...], labels: Labels, fixed: Mapping[str, Any]
+) -> SparseField | ClassFields:
+    """Return the sparse field of labels, or that of every class."""
+    if isinstance(labels, Sides):
+        return ClassFields.of(partial(SparseField.of, design, terms, fixed=fixed), labels)
+    return SparseField.of(design, terms, labels, fixed)
 
 
 def _with_learner(
-    field: DenseField | SparseField, mode: Mode, likelihood: Noise, options: FieldOptions
-) -> tuple[DenseField | SparseField, Mode, Noise, Trial | None]:
+    field: AnyField, mode: Mode, likelihood: Noise, options: FieldOptions
+) -> tuple[AnyField, Mode, Noise, Trial | None]:
     """Return the field with learned effects and its mode: those asked for, or of boosted trees where they help."""
     labels, on_trial = field.observations, options.learner == BOOSTED_TREES
     wanted = options.learner is not None and "learned" in options.terms and field.design.learner is None
@@ -210,14 +249,15 @@ def _with_learner(
     if not wanted or too_few or not (design.p or design.levels.size):
         return field, mode, likelihood, None
     _PROGRESS.info("field: learned effects")
-    design = with_learned(design, labels, options.learner, options.seed)
-    trial = tried(field.posterior(mode.x), design) if on_trial else None
+    fields = fields_of(field)
+    designs = [with_learned(design, each.observations, options.learner, options.seed) for each in fields]
+    trial = tried([each.posterior(mode.x) for each in fields], designs) if on_trial else None
     if trial is not None and not trial.helps:
         return field, mode, likelihood, trial
-    is_sparse = isinstance(field, SparseField)
-    every = Prior.of(options.terms, design, options.priors).terms
+    is_sparse = _is_sparse(field)
+    every = Prior.of(options.terms, designs[0], options.priors).terms
     terms = tuple(term for term in every if term.is_sparse or not is_sparse)
-    larger = replace(field, terms=terms).on(design)
+    larger = joined([replace(each, terms=terms).on(own) for each, own in zip(fields, designs, strict=True)])
     start = np.insert(mode.x, larger.space.names.index("learned"), 0.0)
     return larger, find_mode(larger, start, tolerance=_tolerance(labels.nodes.size), damping=WARM), likelihood, trial
 
@@ -243,11 +283,11 @@ def _field_of(
 
 
 def _search_from(
-    options: FieldOptions, design: Design, prior: Prior, observations: Observations | Responses, *, dense: bool
-) -> tuple[DenseField | SparseField, Mode] | None:
+    options: FieldOptions, design: Design, prior: Prior, observations: Labels, *, dense: bool
+) -> tuple[AnyField, Mode] | None:
     """Return the field and its mode by a search from another fit; None where that has other coordinates."""
     start = options.start
-    if start is None or dense != (start.fixed is None):
+    if start is None or isinstance(observations, Sides) or dense != (start.fixed is None):
         return None
     shapes = start.fixed
     if shapes is not None and "nonlinear.lengths" not in shapes:
@@ -279,14 +319,14 @@ def _tolerance(labels: int) -> float:
 
 
 def _search_dense(
-    design: Design, prior: Prior, observations: Observations | Responses, seed: int
-) -> tuple[DenseField, Mode]:
+    design: Design, prior: Prior, observations: Labels, seed: int
+) -> tuple[DenseField | ClassFields, Mode]:
     """Return the dense field and its mode."""
-    field = DenseField.of(design, prior.terms, observations)
+    field = _dense(design, prior.terms, observations)
     return field, _mode(field, seed)
 
 
-def _mode(field: DenseField, seed: int) -> Mode:
+def _mode(field: DenseField | ClassFields, seed: int) -> Mode:
     """Return the mode of a dense field; with many labels the search begins at that of a random half of them."""
     m = field.rows.size
     if m <= PART:
@@ -295,7 +335,7 @@ def _mode(field: DenseField, seed: int) -> Mode:
     return find_mode(field, first.x, tolerance=_tolerance(m), damping=WARM)
 
 
-def _first_mode(field: DenseField) -> Mode:
+def _first_mode(field: DenseField | ClassFields) -> Mode:
     """Return the mode that is reached from the prior medians.
 
     Of counts and shares, first from there with numbers near them: 0 and 1 alone hardly show which features matter, and
@@ -304,7 +344,7 @@ def _first_mode(field: DenseField) -> Mode:
     tolerance, given = _tolerance(field.rows.size), field.observations
     if isinstance(given, Observations):
         return find_mode(field, np.zeros(field.size), tolerance=tolerance)
-    normal = field.observed(given.as_numbers())
+    normal = field.observed(given.as_numbers())  # type: ignore[arg-type]  # of the kind of those given
     found = find_mode(normal, np.zeros(normal.size), tolerance=tolerance)
     return find_mode(field, field.space.taken_from(normal.space, found.x), tolerance=tolerance)
 
@@ -315,8 +355,8 @@ def _part(count: int, size: int, seed: int) -> Ints:
 
 
 def _search_sparse(
-    design: Design, prior: Prior, observations: Observations | Responses, seed: int
-) -> tuple[SparseField, Mode]:
+    design: Design, prior: Prior, observations: Labels, seed: int
+) -> tuple[SparseField | ClassFields, Mode]:
     """Return the sparse field and its mode, of a large graph those on a connected part.
 
     Length scales come from a dense field of the effects of features alone on a part of the labels.
@@ -327,23 +367,20 @@ def _search_sparse(
     if has_field and n > 2 * PART_NODES and (whole := GraphPrecisions.of(design.graph)).ordering is not None:
         fixed |= {"field.order": np.ones(1)} if whole.degree == 1 else {}
         design, observations = _connected_part(design, observations, seed)
-    field = SparseField.of(design, prior.terms, observations, fixed)
+    field = _sparse(design, prior.terms, observations, fixed)
     _PROGRESS.info("field: sparse precision of %d nodes", design.own.shape[0])
     return field, find_mode(field, np.zeros(field.size), tolerance=_tolerance(field.rows.size))
 
 
 def _on_whole(
-    part: DenseField | SparseField,
-    mode: Mode,
-    likelihood: Noise,
-    design: Design,
-    observations: Observations | Responses,
-) -> tuple[SparseField, Mode, Noise]:
+    part: AnyField, mode: Mode, likelihood: Noise, design: Design, observations: Labels
+) -> tuple[SparseField | ClassFields, Mode, Noise]:
     """Return the field on the whole graph and its mode, from those of a connected part."""
-    assert isinstance(part, SparseField)
-    whole = SparseField.of(design, part.terms, observations, part.fixed)
+    first = fields_of(part)[0]
+    assert isinstance(first, SparseField)
+    whole = _sparse(design, part.terms, observations, first.fixed)
     start = whole.space.taken_from(part.space, mode.x)
-    if likelihood is not NORMAL:
+    if likelihood is not NORMAL and isinstance(whole, SparseField):
         whole = whole.observed(
             whole.normal.weighted(likelihood.weights(_scores(whole, replace(mode, x=start), likelihood)))
         )
@@ -351,18 +388,16 @@ def _on_whole(
     return whole, find_mode(whole, start, tolerance=tolerance, damping=WARM), likelihood
 
 
-def _feature_shapes(design: Design, prior: Prior, observations: Observations | Responses, seed: int) -> dict[str, Any]:
+def _feature_shapes(design: Design, prior: Prior, observations: Labels, seed: int) -> dict[str, Any]:
     """Return the length scales of nonlinear effects, by a dense field of features alone on a part of the labels."""
     terms = tuple(term for term in prior.terms if term.transfers)
     if not any(term.name == "nonlinear" for term in terms):
         return {}
-    field = DenseField.of(design, terms, observations.part(_part(observations.nodes.size, PART, seed)))
+    field = _dense(design, terms, observations.part(_part(observations.nodes.size, PART, seed)))
     return {"nonlinear.lengths": field.space.read(_first_mode(field).x)["nonlinear.lengths"]}
 
 
-def _connected_part(
-    design: Design, observations: Observations | Responses, seed: int
-) -> tuple[Design, Observations | Responses]:
+def _connected_part(design: Design, observations: Labels, seed: int) -> tuple[Design, Labels]:
     """Return the nodes around a random label, with their features and observations."""
     graph, rng = design.graph, np.random.default_rng(seed)
     start = int(rng.choice(observations.nodes))
@@ -371,14 +406,12 @@ def _connected_part(
     place[nodes] = np.arange(nodes.size)
     small = Graph(graph.adjacency[nodes][:, nodes])
     inside = observations.part(place[observations.nodes] >= 0)
-    return design.at(nodes, small), replace(inside, nodes=place[inside.nodes])
+    return design.at(nodes, small), inside.at(place[inside.nodes])
 
 
-def _with_tails(
-    field: DenseField | SparseField, mode: Mode, likelihood: str
-) -> tuple[DenseField | SparseField, Mode, Noise]:
+def _with_tails(field: AnyField, mode: Mode, likelihood: str) -> tuple[AnyField, Mode, Noise]:
     """Return the field with labels weighted by how far they lie from what the others predict, and its mode."""
-    if likelihood != "student":
+    if likelihood != "student" or isinstance(field, ClassFields):
         return field, mode, NORMAL
     tails = StudentT.fit(_scores(field, mode, NORMAL))
     for _ in range(_ROUNDS):
@@ -400,29 +433,35 @@ def _scores(field: DenseField | SparseField, mode: Mode, likelihood: Noise) -> F
     return np.asarray(scores / (float(np.median(np.abs(scores))) / _NORMAL_MEDIAN or 1.0))
 
 
-def _average(field: DenseField | SparseField, mode: Mode, likelihood: Noise, *, seed: int, members: int) -> FittedField:
-    """Return the average over hyper-parameters, the mode alone where the posterior is narrow."""
-    centre = field.posterior(mode.x)
-    drawn = _members(field, mode, centre, seed, members) if members > 1 else []
-    posterior = AveragedPosterior([centre, *(field.posterior(x) for x in drawn)], likelihood)
-    return FittedField(field, mode, [mode.x, *drawn], posterior)
+def _average(field: AnyField, mode: Mode, likelihood: Noise, *, seed: int, members: int) -> list[FittedField]:
+    """Return the average over hyper-parameters, the mode alone where the posterior is narrow, for every field."""
+    fields = fields_of(field)
+    centres = [each.posterior(mode.x) for each in fields]
+    drawn = _members(field, mode, centres, seed, members) if members > 1 else []
+    found = []
+    for each, centre in zip(fields, centres, strict=True):
+        posterior = AveragedPosterior([centre, *(each.posterior(x) for x in drawn)], likelihood)
+        found.append(FittedField(each, mode, [mode.x, *drawn], posterior))
+    return found
 
 
-def _members(field: DenseField | SparseField, mode: Mode, centre: Posterior, seed: int, most: int) -> list[Floats]:
+def _members(field: AnyField, mode: Mode, centres: Sequence[Posterior], seed: int, most: int) -> list[Floats]:
     """Return the members of the average besides the mode: the more, the more a first pair differs from it."""
     nodes = _some_nodes(field, seed)
 
-    def predicted(posterior: Posterior) -> tuple[Floats, Floats]:
-        mean, variance = posterior.moments(nodes)
-        return mean, np.sqrt(variance + posterior.noise)
+    def predicted(posteriors: Iterable[Posterior]) -> tuple[Floats, Floats]:
+        moments = [(*each.moments(nodes), each.noise) for each in posteriors]
+        stds = [np.sqrt(variance + noise) for _, variance, noise in moments]
+        return np.concatenate([mean for mean, *_ in moments]), np.concatenate(stds)
 
     def change(found: list[Floats]) -> float:
         """Return the variance between predictions of the mode and members, over their own."""
-        means, stds = zip(at_mode, *(predicted(field.posterior(x)) for x in found), strict=True)  # one at a time
+        drawn = (predicted(each.posterior(x) for each in fields_of(field)) for x in found)  # one at a time
+        means, stds = zip(at_mode, *drawn, strict=True)
         about = [np.square(each - each[0]) for each in (np.array(means), np.array(stds))]
         return float(sum(each.sum(axis=0).mean() for each in about) / (1 + len(found)) / np.mean(np.square(stds)))
 
-    at_mode = predicted(centre)
+    at_mode = predicted(centres)
     if 1.5 * change([first_draw(mode, seed)]) < _AGREE:  # where the posterior is narrow it is normal
         return []
     drawn = average(field, mode, count=most - most % 2, seed=seed)
@@ -431,7 +470,7 @@ def _members(field: DenseField | SparseField, mode: Mode, centre: Posterior, see
     return [] if share < _AGREE else pair + list(islice(drawn, 2 * math.ceil(0.5 * share / _ERROR) - 2))
 
 
-def _some_nodes(field: DenseField | SparseField, seed: int) -> Ints:
+def _some_nodes(field: AnyField, seed: int) -> Ints:
     """Return some nodes to predict in the components with labels, the same in any order of the nodes."""
     graph = field.design.graph
     reached = np.flatnonzero(np.isin(graph.components, graph.components[field.rows]))

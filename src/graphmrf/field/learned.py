@@ -24,11 +24,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from graphmrf.field.features import order_by_content
+from graphmrf.field.likelihoods import Binomial
 from graphmrf.field.observations import Observations, Responses
 from graphmrf.graph import Graph
 from graphmrf.selection import distance_matched_folds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
     from graphmrf.field.posterior import Posterior
@@ -88,11 +91,12 @@ class Trees:
             return cls(labels, None)
         if not labels.likelihood.is_whole:
             return cls(labels, boosted_trees(seed).fit(inputs, values, sample_weight=sizes**-2.0))
-        if labels.likelihood.name != "binomial":
-            return cls(labels, boosted_trees(seed, "poisson").fit(inputs, values, sample_weight=sizes))
+        if not isinstance(labels.likelihood, Binomial):
+            weights = sizes * labels.counts
+            return cls(labels, boosted_trees(seed, "poisson").fit(inputs, values, sample_weight=weights))
         trees = HistGradientBoostingClassifier(**_SHAPE, **_STOP, random_state=seed)
         sides, outcomes = np.vstack([inputs, inputs]), np.repeat([1, 0], sizes.size)
-        counts = np.concatenate([totals, sizes - totals])
+        counts = np.tile(labels.counts, 2) * np.concatenate([totals, sizes - totals])
         return cls(labels, trees.fit(sides[counts > 0], outcomes[counts > 0], sample_weight=counts[counts > 0]))
 
     def predict(self, inputs: Floats) -> Floats:
@@ -262,8 +266,18 @@ class Trial:
         return f"boosted trees were tried and left out, as they do not clearly help: {both}"
 
 
-def tried(posterior: Posterior, design: Design) -> Trial:
-    """Return what the column of a design adds to the predictions of a field that was fitted without it."""
+def tried(posteriors: Sequence[Posterior], designs: Sequence[Design]) -> Trial:
+    """Return what the columns of designs add to the predictions of fields that were fitted without them.
+
+    Of several classes the means over them: their labels are at the same nodes, so that errors are those of nodes.
+    """
+    found = [_losses(*each) for each in zip(posteriors, designs, strict=True)]
+    losses, gains = (np.mean(each, axis=0) for each in zip(*found, strict=True))
+    return Trial(1.0 - float(losses.sum()), float(gains.sum()), float(gains.std() * np.sqrt(gains.size)))
+
+
+def _losses(posterior: Posterior, design: Design) -> tuple[Floats, Floats]:
+    """Return the squared error of the field for every label, over their total, and by how much a column reduces it."""
     given, effects = posterior.observations, design.learner
     assert isinstance(effects, LearnedEffects)
     column = effects.raw(design.learned[given.nodes, 0])
@@ -277,5 +291,4 @@ def tried(posterior: Posterior, design: Design) -> Trial:
         share = float(np.clip(others @ error[~own] / max(others @ more[~own], 1e-300), 0.0, 1.0))
         stacked[own] = error[own] - share * more[own]
     total = float(weights @ (given.z - weights @ given.z) ** 2) or 1.0
-    gains = weights * (error**2 - stacked**2) / total
-    return Trial(1.0 - float(weights @ error**2) / total, float(gains.sum()), float(gains.std() * np.sqrt(gains.size)))
+    return weights * error**2 / total, weights * (error**2 - stacked**2) / total

@@ -275,9 +275,9 @@ class Ordinal(Likelihood):
     has_unit: bool = False
 
     @classmethod
-    def of(cls, y: Floats) -> Ordinal:
+    def of(cls, y: Floats, weight: Floats | None = None) -> Ordinal:
         """Return the likelihood whose cuts have the shares of the classes where the latent value is 0."""
-        counts = np.bincount(y.astype(np.int64), minlength=2) + 0.5
+        counts = np.bincount(y.astype(np.int64), weight, minlength=2) + 0.5
         cuts = -logit(np.cumsum(counts[::-1])[::-1][1:] / counts.sum())
         return cls(float(cuts[0]), tuple(np.diff(cuts).tolist()))
 

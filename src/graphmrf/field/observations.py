@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Values: TypeAlias = Mapping[str, Any]
     Dual: TypeAlias = Callable[["Observations"], Floats | None]
 
-_STEPS = 100
+STEPS = 100
 """Most Newton steps towards the mode."""
 
 _NEAR = 1e-6
@@ -85,6 +85,10 @@ class Observations:
         """Return some of the observations."""
         error = np.broadcast_to(self.error, self.nodes.shape)[chosen]
         return Observations(self.nodes[chosen], self.z[chosen], self.weights[chosen], error)
+
+    def at(self, nodes: Ints) -> Observations:
+        """Return the same observations at other nodes."""
+        return replace(self, nodes=nodes)
 
     def weighted(self, weights: Floats) -> Observations:
         """Return the same with other weights."""
@@ -182,13 +186,33 @@ class Responses:
     # origin, unit: origin and unit of the latent values
     origin: float
     unit: float
+    weight: Floats | None = None  # (k,): so many times a row counts; 1 by default
+    offset: Floats | float = 0.0  # (m,): what is added to the origin at every node
 
     @classmethod
-    def of(cls, likelihood: Likelihood, nodes: Ints, y: Floats, size: Floats) -> Responses:
+    def of(
+        cls, likelihood: Likelihood, nodes: Ints, y: Floats, size: Floats, weight: Floats | None = None
+    ) -> Responses:
         """Return the observations of rows at nodes, in units of their own spread."""
         labelled, place = np.unique(nodes, return_inverse=True)
-        raw = cls(likelihood, labelled, place, y, size, likelihood.pooled(y, size), 1.0)
+        raw = cls(likelihood, labelled, place, y, size, 0.0, 1.0, weight)
+        raw = replace(raw, origin=likelihood.pooled(raw.times(y), raw.times(size)))
         return replace(raw, unit=raw._spread())
+
+    def times(self, values: Floats) -> Floats:
+        """Return values of rows, each as many times as its row counts."""
+        return values if self.weight is None else values * self.weight
+
+    @property
+    def counts(self) -> Floats:
+        """Return how many times the rows of every node count, on average."""
+        return np.asarray(np.bincount(self.place, self.times(np.ones(self.y.size))) / np.bincount(self.place))
+
+    def moved(self, offset: Floats, v: Floats) -> Responses:
+        """Return the same with offsets, and latent values with which the search for the mode begins."""
+        found = replace(self, offset=offset)
+        vars(found)["_latest"] = v.copy()
+        return found
 
     def _spread(self) -> float:
         """Return the standard deviation of latent values by moments (DerSimonian and Laird, 1986).
@@ -238,14 +262,20 @@ class Responses:
         position = np.full(self.nodes.size, -1)
         position[kept] = np.arange(kept.size)
         rows = position[self.place] >= 0
-        return replace(
-            self, nodes=self.nodes[kept], place=position[self.place][rows], y=self.y[rows], size=self.size[rows]
-        )
+        offset = np.broadcast_to(self.offset, self.nodes.shape)[kept]
+        weight = None if self.weight is None else self.weight[rows]
+        found = replace(self, nodes=self.nodes[kept], place=position[self.place][rows], offset=offset, weight=weight)
+        return replace(found, y=self.y[rows], size=self.size[rows])
+
+    def at(self, nodes: Ints) -> Responses:
+        """Return the same rows at other nodes."""
+        return replace(self, nodes=nodes)
 
     def expand(self, v: Floats, h: Values) -> Expansion:
         """Return the log density of every node's rows and its derivatives by the latent value."""
-        found = self.likelihood.expand(self.origin + self.unit * v[self.place], self.y, self.size, h)
-        scaled = [self.unit**k * each for k, each in enumerate(found)]
+        eta = (self.origin + self.offset + self.unit * v)[self.place]
+        found = self.likelihood.expand(eta, self.y, self.size, h)
+        scaled = [self.unit**k * self.times(each) for k, each in enumerate(found)]
         return Expansion(*(_sums(self.place, each, self.nodes.size) for each in scaled))
 
     def _at(self, v: Floats, h: Values) -> Observations:
@@ -262,7 +292,7 @@ class Responses:
     def _near(self) -> Floats:
         """Return latent values near the rows of every node."""
         found = self.likelihood.start(*self.likelihood.total(self.place, self.y, self.size))
-        return np.asarray((found - self.origin) / self.unit)
+        return np.asarray((found - self.origin - self.offset) / self.unit)
 
     def as_numbers(self) -> Observations:
         """Return standardised values near the observations, as numbers with noise: a search begins with them."""
@@ -276,7 +306,7 @@ class Responses:
         """
         v, a, point = np.zeros(self.nodes.size), np.zeros(self.nodes.size), self._latest.copy()
         value = float(self.expand(v, h).log_density.sum())
-        for _ in range(_STEPS):
+        for _ in range(STEPS):
             working = self._at(point, h)
             found = dual(working)
             if found is None:
@@ -295,7 +325,7 @@ class Responses:
             if settled:
                 self._latest[:] = v
                 return v
-        raise ConvergenceError(f"latent values did not settle in {_STEPS} Newton steps; check for extreme observations")
+        raise ConvergenceError(f"latent values did not settle in {STEPS} Newton steps; check for extreme observations")
 
     def working(self, h: Values, dual: Dual) -> Working | None:
         """Return the working observations at the mode; None where the covariance is not positive definite."""

@@ -13,11 +13,22 @@ from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.accuracy import ExpectedAccuracy
 from graphmrf.field.attributions import Orders
+from graphmrf.field.classes import Sides, probabilities
 from graphmrf.field.features import Design
-from graphmrf.field.fit import REFITTED, FieldOptions, FittedField, Found, fit_field, rebuild, refit
+from graphmrf.field.fit import (
+    REFITTED,
+    FieldOptions,
+    FittedField,
+    Found,
+    fit_field,
+    fit_together,
+    rebuild,
+    refit,
+    refit_together,
+)
 from graphmrf.field.imputation import impute
 from graphmrf.field.learned import BOOSTED_TREES, with_learned
-from graphmrf.field.observations import Observations
+from graphmrf.field.observations import Observations, Responses
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import DENSE_NODES
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
@@ -31,7 +42,6 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Bools, Floats, Ints
     from graphmrf.field.imputation import Imputation
-    from graphmrf.field.observations import Responses
     from graphmrf.field.reading import Of, Reading
     from graphmrf.field.transform import Kind, Scale
     from graphmrf.graph import Graph
@@ -97,19 +107,28 @@ class FieldOutcome:
         scale = choose_transform(design, rows, y[rows], kinds, seed=options.seed)
         labels = Observations.of(rows, scale.z)
         labels = labels if weight is None else labels.weighted(weight[rows] / weight[rows].mean())
-        return cls(graph, X, y, labels, Numbers(scale), imputed, _fitted(design, labels, imputed, options), options)
+        (fitted,) = _fitted(design, labels, imputed, options)
+        return cls(graph, X, y, labels, Numbers(scale), imputed, fitted, options)
 
     @classmethod
     def fit_responses(
-        cls, graph: Graph, X: Floats, labels: Responses, size: Floats, *, options: FieldOptions
-    ) -> FieldOutcome:
-        """Return the field fitted to counts, shares or measurements; `size` (n,) is that of new observations."""
+        cls, graph: Graph, X: Floats, labels: Sequence[Responses], size: Floats, *, options: FieldOptions
+    ) -> list[FieldOutcome]:
+        """Return the field fitted to counts, shares or measurements, or the fields of several classes.
+
+        Labels of classes are at the same nodes, and their fields have the same hyper-parameters. `size` (n,) is that of
+        new observations.
+        """
         imputed, design = _imputed(graph, X, options)
-        totals, seen = labels.likelihood.total(labels.place, labels.y, labels.size)
-        y = np.full(graph.n_nodes, np.nan)
-        y[labels.nodes] = totals
-        reading = Observed(Link(labels.likelihood, labels.origin, labels.unit), size, seen)
-        return cls(graph, X, y, labels, reading, imputed, _fitted(design, labels, imputed, options), options)
+        together = labels[0] if len(labels) == 1 else Sides(tuple(labels))
+        found = []
+        for own, fitted in zip(labels, _fitted(design, together, imputed, options), strict=True):
+            totals, seen = own.likelihood.total(own.place, own.y, own.size)
+            y = np.full(graph.n_nodes, np.nan)
+            y[own.nodes] = totals
+            reading = Observed(Link(own.likelihood, own.origin, own.unit), size, seen)
+            found.append(cls(graph, X, y, own, reading, imputed, fitted, options))
+        return found
 
     @classmethod
     def rebuilt(  # noqa: PLR0913 - what a file of a model has
@@ -291,9 +310,9 @@ class FieldOutcome:
         for fold in np.unique(folds):
             own = folds == fold
             others = self.fitted.field.observations.part(~own)
-            yield own, refit(self._learned_from(~own), others, seed=self.options.seed)
+            yield own, refit(self.learned_from(~own), others, seed=self.options.seed)
 
-    def _learned_from(self, chosen: Bools) -> FittedField:
+    def learned_from(self, chosen: Bools) -> FittedField:
         """Return the field with a learner that sees some of the labels only; of many it is the same."""
         field = self.fitted.field
         if field.design.learner is None or self.rows.size > REFITTED:
@@ -476,6 +495,36 @@ class OtherGraph:
         return self.outcome.scale.back(self.posterior.draw(self.nodes, count, rng) + noise * error)
 
 
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """Probabilities of several classes from the fields of every class, see `classes`."""
+
+    each: tuple[FieldOutcome, ...]
+
+    @property
+    def _labels(self) -> list[Responses]:
+        return [each.labels for each in self.each if isinstance(each.labels, Responses)]
+
+    @cached_property
+    def here(self) -> Floats:
+        """Probability (n, classes) of every class at every node, its own label aside."""
+        return probabilities([each.posterior for each in self.each], self._labels, np.arange(self.each[0].y.size))
+
+    def on(self, others: Sequence[OtherGraph]) -> Floats:
+        """Return the probability of every class at the nodes of another graph, from the field of every class there."""
+        return probabilities([each.posterior for each in others], self._labels, others[0].nodes)
+
+    def out_of_fold(self, folds: Ints) -> Floats:
+        """Return the probability (m, classes) of every class at every labelled node by fields without its fold."""
+        rows, found = self.each[0].rows, np.empty((folds.size, len(self.each)))
+        for own in (folds == fold for fold in np.unique(folds)):
+            labels = [each.part(~own) for each in self._labels]
+            fields = [each.learned_from(~own) for each in self.each]
+            others = refit_together(fields, Sides(tuple(labels)), seed=self.each[0].options.seed)
+            found[own] = probabilities(others, labels, rows[own])
+        return found
+
+
 def _imputed(graph: Graph, X: Floats, options: FieldOptions) -> tuple[Imputation | None, Design]:
     """Return the imputation of missing cells, None where there are none, and the design of the whole table."""
     imputed = impute(graph, X, seed=options.seed) if np.isnan(X).any() else None
@@ -483,10 +532,10 @@ def _imputed(graph: Graph, X: Floats, options: FieldOptions) -> tuple[Imputation
 
 
 def _fitted(
-    design: Design, labels: Observations | Responses, imputed: Imputation | None, options: FieldOptions
-) -> FittedField:
-    """Return the field fitted to labels, its posterior averaged over draws of missing cells."""
-    return _over_imputed(fit_field(design, labels, options), imputed)
+    design: Design, labels: Observations | Responses | Sides, imputed: Imputation | None, options: FieldOptions
+) -> list[FittedField]:
+    """Return the field fitted to labels, or that of every class, posteriors averaged over draws of missing cells."""
+    return [_over_imputed(each, imputed) for each in fit_together(design, labels, options)]
 
 
 def _over_imputed(fitted: FittedField, imputed: Imputation | None) -> FittedField:

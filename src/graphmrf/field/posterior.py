@@ -27,6 +27,10 @@ class Posterior(Protocol):
     """
 
     @property
+    def field(self) -> Any:
+        """The field in its representation, with working observations."""
+
+    @property
     def h(self) -> Mapping[str, Any]:
         """The hyper-parameters."""
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Responses, Working
+    from graphmrf.field.observations import Dual, Responses, Working
     from graphmrf.field.precision import FieldPrecision
     from graphmrf.field.terms import Term
 
@@ -201,7 +201,7 @@ class SparseField:
     def working(self, h: Mapping[str, Any]) -> tuple[SparseSystem, Working]:
         """Return the equations at hyper-parameters, and the working observations in them."""
         system = SparseSystem(self, h)
-        working = self.observations.working(h, lambda given: system.given(given).dual)
+        working = self.observations.working(h, system.dual_of)
         assert working is not None
         return system.given(working.observations), working
 
@@ -239,12 +239,20 @@ class SparseField:
         """Return the same field on another design."""
         return SparseField.of(design, self.terms, self.observations, self.fixed)
 
+    def dual_at(self, h: Mapping[str, Any]) -> Dual:
+        """Return what makes the inverse of the covariance of observations times them of normal observations."""
+        return SparseSystem(self, h).dual_of
+
     def posterior(self, x: Floats) -> SparsePosterior:
+        """Return the field given its observations at a point of the hyper-parameters."""
+        return self.posterior_at(self.space.read(x))
+
+    def posterior_at(self, h: Mapping[str, Any]) -> SparsePosterior:
         """Return the field given its observations at hyper-parameters."""
-        system, working = self.working(self.space.read(x))
+        system, working = self.working(h)
         if working.third is None:
             return SparsePosterior(system)
-        given = working.at_means(system.precision, lambda shifted: system.given(shifted).dual)
+        given = working.at_means(system.precision, system.dual_of)
         return SparsePosterior(system.given(given))
 
 
@@ -293,6 +301,10 @@ class SparseSystem:
         found = SparseSystem(self.field.observed(observations), self.h)
         vars(found).update({name: getattr(self, name) for name in _OF_THE_FIELD})
         return found
+
+    def dual_of(self, observations: Observations) -> Floats:
+        r"""Return :math:`\Sigma^{-1} z` of other normal observations of the same nodes."""
+        return self.given(observations).dual
 
     def at(self, name: str, value: Floats) -> SparseSystem:
         """Return the equations at another value of a shape."""
@@ -594,6 +606,11 @@ class SparsePosterior:
     """The latent field given observations, at one value of the hyper-parameters; see `Posterior`."""
 
     system: SparseSystem
+
+    @property
+    def field(self) -> SparseField:
+        """The field, with working observations."""
+        return self.system.field
 
     @property
     def h(self) -> Mapping[str, Any]:
