@@ -131,6 +131,25 @@ def test_with_equal_ranges_the_evidence_is_that_of_the_dense_field(order: float)
     np.testing.assert_allclose(P @ (curvature - np.eye(x.size)) @ P.T, expected[2] - np.eye(z.size), atol=0.05)
 
 
+def test_from_the_largest_order_on_the_slope_is_none_and_the_curvature_that_of_smaller_orders() -> None:
+    _, design, observations = latent.problem(3)
+    field = sparse_field(design, observations, ("own", "field"))
+    order = list(field.space.names).index("field.order")
+    x = 0.3 * np.random.default_rng(0).standard_normal(field.size)
+
+    def at(order_there: float) -> tuple[float, Floats, Floats]:
+        there = x.copy()
+        there[order] = np.log(order_there) / 0.7
+        value, gradient, curvature = field.expand(there)
+        np.testing.assert_allclose(gradient, latent.slopes(field.value, there), atol=5e-3, rtol=1e-3)
+        return value, gradient - there, curvature
+
+    (_, _, below), (_, slope, above) = at(2.99), at(3.5)
+    assert slope[order] == 0.0
+    assert below[order, order] > 1.001
+    np.testing.assert_allclose(above, below, atol=0.05 * below[order, order])
+
+
 def test_a_singular_precision_has_no_posterior_density() -> None:
     n = 400
     z = np.sin(np.arange(20.0))

@@ -216,12 +216,18 @@ class SparseField:
         h = self.space.read(x)
         system, working = self.working(h)
         free = [name for name in _FREE if name in self.space.names]
-        moved = [system.at(name, h[name] * math.exp(_STEP)) for name in free]
-        with ThreadPoolExecutor(1) as pool:  # kernels release the interpreter; no thread computes what the other does
-            beside = pool.map(SparseSystem.prepared, moved)
+        moved = [system.at(*self._step(h, name)) for name in free]
+        system.factored()
+        with ThreadPoolExecutor(2) as pool:  # kernels release the interpreter; no thread computes what another does
+            inverted, beside = pool.submit(system.inverted), pool.map(SparseSystem.prepared, moved)
+            system.dual  # noqa: B018
+            inverted.result()
             slopes, products = system.derivatives()
-            for name, each in zip(free, beside, strict=True):
-                slopes[name], products[name] = _derivative(system, each)
+            moved = list(beside)
+        for name, each in zip(free, moved, strict=True):
+            slopes[name], products[name] = _derivative(system, each)
+            if self._is_largest(h, name):
+                slopes[name], products[name] = 0.0, -products[name]
         if working.third is not None:
             precision = system.precision
             push = system.solve(working.skew(precision)[:, None])[:, 0]
@@ -230,6 +236,16 @@ class SparseField:
         Y = self.space.stack(products, self.rows.size) @ J
         value = system.misfit + working.misfit + 0.5 * float(x @ x)
         return value, self.space.gather(slopes) @ J + x, 0.5 * Y.T @ system.solve(Y) + np.eye(x.size)
+
+    def _is_largest(self, h: Mapping[str, Any], name: str) -> bool:
+        """Return whether a shape is the order, and so large that a larger one changes nothing."""
+        return name == "field.order" and float(h[name][0]) >= self.precisions.degree
+
+    def _step(self, h: Mapping[str, Any], name: str) -> tuple[str, Floats]:
+        """Return a shape and its value after a step; down from the largest order, towards where there is curvature."""
+        if self._is_largest(h, name):
+            return name, np.full(1, self.precisions.degree * math.exp(-_STEP))
+        return name, h[name] * math.exp(_STEP)
 
     def observed(self, observations: Observations | Responses) -> SparseField:
         """Return the same field with other observations; the columns stay."""
@@ -310,8 +326,18 @@ class SparseSystem:
         """Return the equations at another value of a shape."""
         return SparseSystem(self.field, {**self.h, name: value})
 
+    def factored(self) -> None:
+        """Compute the factors, if there are some."""
+        if self.joint is None:
+            self.log_determinant  # noqa: B018
+
+    def inverted(self) -> None:
+        """Compute the variances of the graph field given the observations from its factor, if there is one."""
+        if self.joint is None:
+            self._variance  # noqa: B018
+
     def prepared(self) -> SparseSystem:
-        """Return the same equations once what takes longest in them is computed."""
+        """Return the same equations at other shapes once what takes longest in them is computed."""
         if self.field.precisions.ordering is not None:
             self.unit, self.smoothed  # noqa: B018
         return self
