@@ -13,26 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import r2_score
 
-from graphmrf._typing import Bools, Floats
+from graphmrf._typing import Floats
 from graphmrf.estimators import LinearGraphConvolution, LinearRegression, ResidualPropagation
 from graphmrf.graph import Graph
 from graphmrf.model import GaussianMRF
 from graphmrf_paper.attributes import REAL_TASKS, load_attributes, load_raw, load_task, title_of
 from graphmrf_paper.findings import Chart, Figure, Goal, PaperTable, Series
-from graphmrf_paper.runs import (
-    TRAINING,
-    Entry,
-    Experiment,
-    Options,
-    Outline,
-    Plan,
-    Result,
-    Run,
-    RunSettings,
-    Scalar,
-    Task,
-)
-from graphmrf_paper.splits import authors_split
+from graphmrf_paper.runs import Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar, Task
+from graphmrf_paper.splits import hide
 
 _GRAPH = "synthetic-paper-h1"
 _COUPLINGS = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)  # g / omega: the effect where neighbours differ most
@@ -54,7 +42,7 @@ _DATA = tuple(dict.fromkeys(data for data, _ in _TASKS))
 def couple_real(data_dir: str | None, o: Options) -> Result:
     """R2 of regressions on own features, and on own and neighbours' features."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
-    return _scores(graph, X.to_numpy(), y, authors_split(graph.n_nodes, TRAINING, o["seed"]))
+    return _scores(graph, X.to_numpy(), y, o["seed"])
 
 
 def couple_fits(data_dir: str | None, o: Options) -> Result:
@@ -69,23 +57,17 @@ def couple_drawn(data_dir: str | None, o: Options) -> Result:
     """The same R2 on a sample of a field whose two attributes depend on each other along the edges."""
     graph = load_raw(data_dir, o["data"]).graph
     A = coupled_field(o["coupling"]).sample(graph, 1, random_state=o["seed"])[0]
-    return _scores(graph, A[:, :1], A[:, 1], authors_split(graph.n_nodes, TRAINING, o["seed"]))
+    return _scores(graph, A[:, :1], A[:, 1], o["seed"])
 
 
 def coupled_field(coupling: float) -> GaussianMRF:
-    """Return the field of a feature and an outcome, with a coupling between -1 and 1 along the edges.
-
-    Examples
-    --------
-    >>> coupled_field(0.6).edge_beta(1)
-    array([6.])
-    """
+    """Return the field of a feature and an outcome, with a coupling between -1 and 1 along the edges."""
     H, C = (np.array([[1.0, -off], [-off, 1.0]]) for off in (_OWN, coupling))
     return GaussianMRF(H, C=_OMEGA * C)
 
 
-def _scores(graph: Graph, X: Floats, y: Floats, labelled: Bools) -> dict[str, dict[str, float]]:
-    hidden, both = np.where(labelled, y, np.nan), np.hstack([X, graph.N @ X])
+def _scores(graph: Graph, X: Floats, y: Floats, seed: int) -> dict[str, dict[str, float]]:
+    (labelled, hidden), both = hide(y, seed), np.hstack([X, graph.N @ X])
     found = {}
     for name, (neighbours, make) in _METHODS.items():
         predicted = make().fit(graph, both if neighbours else X, hidden).predict()

@@ -12,13 +12,20 @@ from graphmrf._typing import Floats, Ints
 from graphmrf.estimators import GraphConvolutionalNetwork, LabelPropagation
 from graphmrf.graph import Graph
 from graphmrf.selection import ALPHAS
-from graphmrf_paper.accuracy import REAL_LINES, SYNTHETIC_LINES, Line, inductive_runs, transductive_runs
+from graphmrf_paper.accuracy import (
+    FEATURES,
+    REAL_LINES,
+    SYNTHETIC_LINES,
+    Line,
+    coefficient_runs,
+    inductive_runs,
+    transductive_runs,
+)
 from graphmrf_paper.attributes import CDC, LABELS, base_name, load_task
 from graphmrf_paper.findings import Goal, PaperTable, compare
 from graphmrf_paper.methods import TABLE_METHODS
-from graphmrf_paper.runs import TRAINING, Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
-from graphmrf_paper.small_tables import FEATURES, coefficient_runs
-from graphmrf_paper.splits import authors_parts, authors_split
+from graphmrf_paper.runs import Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
+from graphmrf_paper.splits import TRAINING, authors_parts, hide
 
 _DATA = "cdc-2008"
 _FOLDS = 5
@@ -52,13 +59,6 @@ def truncated_smoothing(S: csr_array, X: Floats, levels: tuple[float, ...], step
     .. math:: (1 - \alpha) \sum_{i < k} (\alpha S)^i X + (\alpha S)^k X
 
     Without end they give :math:`(1 - \alpha)(I - \alpha S)^{-1} X`.
-
-    Examples
-    --------
-    >>> from graphmrf.graph import Graph
-    >>> pair = Graph.from_edges([0], [1])
-    >>> truncated_smoothing(pair.S, np.array([[1.0], [0.0]]), (0.5,), 2)[0].ravel().tolist()
-    [0.75, 0.25]
     """
     power, alphas = X, np.array(levels)[:, None, None]
     smoothed = np.zeros((len(levels), *X.shape))
@@ -196,8 +196,8 @@ def trained_lgc(data_dir: str | None, o: Options) -> Result:
     """R2, level and coefficients of LGC as the authors' code trains it, on the graph of its labels or on another."""
     graph, X, y = load_task(data_dir, o["train"], o["outcome"])
     new_graph, X_new, y_new = load_task(data_dir, o["test"], o["outcome"])
-    labelled = authors_split(graph.n_nodes, o["fraction"], o["seed"])
-    fitted = TrainedConvolution().fit(graph, X.to_numpy(), np.where(labelled, y, np.nan), seed=o["seed"])
+    labelled, hidden = hide(y, o["seed"], o["fraction"])
+    fitted = TrainedConvolution().fit(graph, X.to_numpy(), hidden, seed=o["seed"])
     predicted = fitted.predict(new_graph, X_new.to_numpy())
     slopes = zip(X.columns, fitted.coefficients(X.shape[1]), strict=True)
     return {

@@ -15,8 +15,8 @@ from graphmrf_paper.findings import Chart, Figure, Goal, PaperTable, Series, Tab
 from graphmrf_paper.generative import fitted_mrf
 from graphmrf_paper.methods import TABLE_METHODS
 from graphmrf_paper.published import authors
-from graphmrf_paper.runs import TRAINING, Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
-from graphmrf_paper.splits import authors_split
+from graphmrf_paper.runs import Entry, Experiment, Options, Outline, Plan, Result, Run, RunSettings, Scalar
+from graphmrf_paper.splits import TRAINING, authors_split
 
 SIMULATED, LEVEL_FITTED, MEASURED = ", simulated", ", level fitted", ", measured"
 _FULL = ", full model"

@@ -25,11 +25,6 @@ class TableCell:
     """One number: ours, that printed in the paper, that in its authors' files, and how ours spread over runs.
 
     It is a mean over `n_runs`; `missing` counts runs that it lacks. `note` is why our number is missing.
-
-    Examples
-    --------
-    >>> round(TableCell(0.66, 0.65).difference, 6), TableCell(None, 0.65, note="needs the gnn extra").difference
-    (0.01, None)
     """
 
     ours: float | None = None

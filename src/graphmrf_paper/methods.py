@@ -119,13 +119,7 @@ TABLE_METHODS = {
 
 
 def method_of(column: str) -> TableMethod:
-    """Return the method that fills a column.
-
-    Examples
-    --------
-    >>> method_of("SGC exact/RP").name
-    'SGC exact'
-    """
+    """Return the method that fills a column."""
     return next(method for method in TABLE_METHODS.values() if column in method.columns)
 
 

@@ -22,9 +22,9 @@ from graphmrf.files import atomic
 from graphmrf.report.layout import positions
 from graphmrf.report.page import asset, templates
 from graphmrf.text import count, near_or_all
+from graphmrf_paper import accuracy, classification, coupled, deviations, expected, generative, smoothing
 from graphmrf_paper.attributes import load_raw
 from graphmrf_paper.catalogue import recipe
-from graphmrf_paper.experiments import find_experiments
 from graphmrf_paper.figures import Drawing, Rings, check_figures, draw, packaged_shapes, read_outlines
 from graphmrf_paper.findings import as_csv, as_latex, as_markdown
 from graphmrf_paper.methods import TABLE_METHODS
@@ -43,6 +43,32 @@ from graphmrf_paper.runs import Experiment, Run, RunSettings
 
 _PAGE, _DOCUMENT = "index.html", "reproduction.md"
 _UNBOUNDED = 10_000  # characters: wider than any table, to ask how wide one is
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    accuracy.SYNTHETIC_ACCURACY,
+    smoothing.FREQUENCY_RESPONSE,
+    smoothing.OMEGA_LP,
+    smoothing.OMEGA_LGC,
+    smoothing.OMEGA_LGC_RP,
+    accuracy.DATA_STATISTICS,
+    accuracy.REAL_ACCURACY,
+    deviations.TRUNCATED,
+    deviations.AUTHORS_FOLDS,
+    accuracy.LABEL_FRACTION,
+    accuracy.INDUCTIVE_SYNTHETIC,
+    accuracy.INDUCTIVE_US,
+    accuracy.COEFFICIENTS,
+    classification.CLASSIFICATION,
+    classification.CLASSIFICATION_TWITCH,
+    generative.FITTED_PARAMETERS,
+    generative.SAMPLED_MAPS,
+    expected.R2_SYNTHETIC,
+    expected.R2_REAL,
+    smoothing.SMOOTHING_REAL,
+    deviations.TRAINED,
+    coupled.COUPLED,
+)
+"""Every table and figure of the paper with numbers or data in it, in the order of the paper."""
 
 _LeftOut = tuple[str, str, GraphMRFError]
 """Experiments without a data set they need, its name, and the error on loading it."""
@@ -166,6 +192,15 @@ def _run(
             err=True,
         )
     return failures
+
+
+def find_experiments(names: Sequence[str]) -> tuple[Experiment, ...]:
+    """Return the experiments named, in the order of the paper; all of them when none is."""
+    known = [experiment.name for experiment in EXPERIMENTS]
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(f"no experiment is called '{name}'; {near_or_all(name, known)}")
+    return tuple(each for each in EXPERIMENTS if not names or each.name in names)
 
 
 def show_list(names: Sequence[str]) -> None:

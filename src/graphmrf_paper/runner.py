@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -74,16 +74,6 @@ def open_journal(path: Path) -> Iterator[Journal]:
     ------
     InvalidInputError
         The file is of another format, is damaged, or another command is writing to it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open_journal(Path(folder, "results.jsonl")) as first:
-    ...         first.append(Record("accuracy seed=1", {"r2": 0.5}, 0.1))
-    ...     with open_journal(Path(folder, "results.jsonl")) as second:
-    ...         second.results
-    {'accuracy seed=1': {'r2': 0.5}}
     """
     with check_place(path).open("a+b", buffering=0) as stream:
         _lock(stream, path)
@@ -131,8 +121,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _sum(line: dict[str, Any]) -> int:
-    """Return the checksum of the other fields of a line."""
-    return crc32(json.dumps({name: line[name] for name in sorted(line) if name != _SUM}).encode())
+    return crc32(json.dumps({name: line[name] for name in sorted(line)}).encode())
 
 
 def _check_title(line: bytes, path: Path) -> None:
@@ -155,24 +144,14 @@ def _check_title(line: bytes, path: Path) -> None:
 def _records(lines: list[bytes], path: Path) -> Iterator[Record]:
     for number, line in enumerate(lines, start=2):
         try:
-            yield _record(json.loads(line))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            value = json.loads(line)
+            if value.pop(_SUM) != _sum(value):
+                raise ValueError("a flipped bit gives another number and no error elsewhere")
+            yield Record(**value)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(
                 f"{path}, line {number} is damaged; delete that line, its run is repeated"
             ) from error
-
-
-def _record(value: Any) -> Record:
-    """Return the record of a line; raise TypeError where it has other types than were written."""
-    record = Record(value["key"], value["result"], value["seconds"], value.get("elapsed", 0.0))
-    times = (record.seconds, record.elapsed)
-    if not isinstance(record.key, str) or not isinstance(record.result, dict):
-        raise TypeError("a line is a key and a result")
-    if _SUM in value and value[_SUM] != _sum(value):  # lines of earlier versions have none
-        raise ValueError("a flipped bit gives another number and no error elsewhere")
-    if any(isinstance(time, bool) or not isinstance(time, int | float) for time in times):
-        raise TypeError("times are numbers")
-    return record
 
 
 _Outcome: TypeAlias = tuple[Result, float]
@@ -213,7 +192,7 @@ def execute(
     try:
         with process_pool(min(jobs, len(missing))) if executor is None else nullcontext(executor) as pool:
             waiting = {pool.submit(_timed, run, data_dir): run for run in missing}
-            for future in _finished(waiting):
+            for future in as_completed(waiting):
                 run, now = waiting[future], time.monotonic()
                 try:
                     outcome = future.result()
@@ -231,13 +210,6 @@ def execute(
             "the same command goes on from there, --jobs 1 needs least memory"
         ) from error
     return failures
-
-
-def _finished(waiting: Iterable[Future[_Outcome]]) -> Iterator[Future[_Outcome]]:
-    left = set(waiting)
-    while left:
-        done, left = wait(left, return_when=FIRST_COMPLETED)
-        yield from done
 
 
 @contextmanager
@@ -288,6 +260,13 @@ class Timing:
     cpu: float
     networks: float
 
+    @classmethod
+    def of(cls, name: str, ended: Sequence[tuple[Run, Record]]) -> "Timing":
+        """Return the time of runs that ended."""
+        trained = [record.seconds for run, record in ended if run.method and TABLE_METHODS[run.method].is_network]
+        elapsed, cpu = (sum(getattr(record, name) for _, record in ended) for name in ("elapsed", "seconds"))
+        return cls(name, len(ended), elapsed, cpu, sum(trained))
+
     def sentence(self) -> str:
         """Return CPU and wall-clock time in words."""
         trained = f" (SGC, GCN: {spoken(self.networks)})" if self.networks else ""
@@ -300,7 +279,9 @@ def timings(
     """Return the time of the finished runs of every experiment, and last of all runs, each counted once."""
     plans = {experiment.name: set(experiment.plan(settings)) for experiment in experiments}
     plans["all, runs in common once"] = set().union(*plans.values())
-    return tuple(_timing(name, runs, found) for name, runs in plans.items())
+    return tuple(
+        Timing.of(name, [(run, found[run.key]) for run in runs if run.key in found]) for name, runs in plans.items()
+    )
 
 
 def timing_table(times: Sequence[Timing]) -> str:
@@ -314,25 +295,7 @@ def timing_table(times: Sequence[Timing]) -> str:
 
 
 def spoken(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> spoken(0.2), spoken(20), spoken(200), spoken(8000)
-    ('1 second', '20 seconds', '4 minutes', '2.2 hours')
-    """
+    """Return a time in words."""
     if seconds < 90:
         return f"{round(seconds)} seconds" if seconds >= 1.5 else "1 second"
     return f"{-(-seconds // 60):.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
-
-
-def _timing(name: str, runs: Iterable[Run], found: Mapping[str, Record]) -> Timing:
-    ended = [(run, found[run.key]) for run in runs if run.key in found]
-    networks = {method.name for method in TABLE_METHODS.values() if method.is_network}
-    return Timing(
-        name,
-        len(ended),
-        elapsed=sum(record.elapsed for _, record in ended),
-        cpu=sum(record.seconds for _, record in ended),
-        networks=sum(record.seconds for run, record in ended if run.method in networks),
-    )

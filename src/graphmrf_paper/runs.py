@@ -16,8 +16,6 @@ Results: TypeAlias = Mapping[str, Result]
 Task: TypeAlias = Callable[[str | None, Options], Result]
 """What a run does: from the folder of the data (None: downloaded) and its options to a result that JSON can hold."""
 
-TRAINING = 0.3
-"""Share of labelled nodes, the paper's."""
 _SPLITS, _QUICK_SPLITS = 10, 2  # the paper's ten; two are the fewest with a spread
 _REPEATS, _QUICK_REPEATS = 30, 4  # the paper's thirty samples; four for a quick look
 _SEEDS_APART = 1000  # more than any count of splits or samples, so that two seeds share none
@@ -25,13 +23,7 @@ _SEEDS_APART = 1000  # more than any count of splits or samples, so that two see
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How much to run: `quick` takes two splits and small networks, another `seed` other splits and samples.
-
-    Examples
-    --------
-    >>> RunSettings(quick=True).seeds, RunSettings(seed=1).seeds
-    (range(1, 3), range(1001, 1011))
-    """
+    """How much to run: `quick` takes two splits and small networks, another `seed` other splits and samples."""
 
     quick: bool = False
     seed: int = 0
@@ -66,14 +58,6 @@ class Run:
 
     The task is a function at the top level of a module, so that another process finds it; its name begins the key, so
     no two tasks share one. `seconds`, the expected CPU time, is not part of what the run is.
-
-    Examples
-    --------
-    >>> def accuracy(data_dir, options):
-    ...     return {"R2": 0.5}
-    >>> run = Run.of(accuracy, {"seed": 1, "data": "us-2016"})
-    >>> run.key, run.perform(None)
-    ('accuracy data=us-2016 seed=1', {'R2': 0.5})
     """
 
     task: Task
@@ -114,12 +98,6 @@ class Entry:
         Arguments of `graphmrf_paper.published.printed` and `authors`; empty for none.
     note : str
         Why there is no number.
-
-    Examples
-    --------
-    >>> run = Run.of(print, {"seed": 1})
-    >>> Entry([run], ("LP", "value")).cell({run.key: {"LP": {"value": 0.5}}}).ours
-    0.5
     """
 
     runs: Sequence[Run] = ()

@@ -24,20 +24,8 @@ from graphmrf_paper.findings import (
     share_off,
 )
 from graphmrf_paper.methods import TABLE_METHODS
-from graphmrf_paper.runs import (
-    TRAINING,
-    Entry,
-    Experiment,
-    Options,
-    Outline,
-    Plan,
-    Result,
-    Results,
-    Run,
-    RunSettings,
-    Scalar,
-)
-from graphmrf_paper.splits import authors_split
+from graphmrf_paper.runs import Entry, Experiment, Options, Outline, Plan, Result, Results, Run, RunSettings, Scalar
+from graphmrf_paper.splits import hide
 
 _DECADE = 4  # steps of the grid
 _INSET = 2 * _DECADE  # the true omega of the inset: 10
@@ -92,9 +80,8 @@ def recover_omega(data_dir: str | None, o: Options) -> Result:
     graph, true = load_raw(data_dir, o["data"]).graph, OMEGA_GRID[o["step"]]
     mrf = GaussianMRF(_CORRELATED, [true, true]) if o["features"] else GaussianMRF([[1.0]], [true])
     A = mrf.sample(graph, 1, random_state=o["seed"])[0]
-    labelled = authors_split(graph.n_nodes, TRAINING, o["seed"])
     y, X = A[:, -1], A[:, :-1] if o["features"] else None
-    hidden = np.where(labelled, y, np.nan)
+    labelled, hidden = hide(y, o["seed"])
 
     def scores(make: Callable[[float], Any]) -> list[float]:
         predictions = [make(guess).fit(graph, X, hidden).predict() for guess in OMEGA_GRID]
@@ -191,8 +178,7 @@ _SMOOTHERS: dict[str, Callable[..., Any]] = {
 def misspecify(data_dir: str | None, o: Options) -> Result:
     """R2 of every method with the omega it chooses by cross-validation, with a tenth of it and with ten times."""
     graph, X, y = load_task(data_dir, o["data"], o["outcome"])
-    labelled = authors_split(graph.n_nodes, TRAINING, o["seed"])
-    hidden = np.where(labelled, y, np.nan)
+    labelled, hidden = hide(y, o["seed"])
 
     def score(make: Callable[..., Any], omega: float) -> float:
         predicted = make(omega=omega).fit(graph, X, hidden).predict()

@@ -9,8 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from graphmrf._typing import Bools, Ints
+from graphmrf._typing import Bools, Floats, Ints
 
+TRAINING = 0.3
+"""Share of labelled nodes, the paper's."""
 _WORD, _LONG = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 # The parameters of dSFMT for the exponent 19937.
 _BLOCKS, _SHIFTED, _LAG = 191, 117, 11
@@ -25,6 +27,12 @@ def authors_split(n: int, share: float, seed: int) -> Bools:
     Their share is rounded up; seeds are 1 to 10 in the paper.
     """
     return np.isin(np.arange(n), authors_parts(np.arange(n), (share, 1.0 - share), seed)[0])
+
+
+def hide(y: Floats, seed: int, share: float = TRAINING) -> tuple[Bools, Floats]:
+    """Return the mask of the labelled nodes in one of the authors' splits, and the outcome with NaN at the others."""
+    labelled = authors_split(y.size, share, seed)
+    return labelled, np.where(labelled, y, np.nan)
 
 
 def authors_parts(items: Ints, shares: Sequence[float], seed: int) -> list[Ints]:

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 import small_paper
 from graphmrf.cli import app
 from graphmrf_paper import runner
-from graphmrf_paper.experiments import EXPERIMENTS
 from graphmrf_paper.methods import TABLE_METHODS
+from graphmrf_paper.reproduction import EXPERIMENTS
 
 pytestmark = pytest.mark.slow
 

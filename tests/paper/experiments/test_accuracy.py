@@ -5,10 +5,11 @@ import pytest
 from sklearn.metrics import r2_score
 
 from graphmrf import LinearGraphConvolution, SimpleGraphConvolution
-from graphmrf_paper.accuracy import inductive, transductive
+from graphmrf_paper.accuracy import count_data, inductive, lgc_coefficients, transductive
 from graphmrf_paper.attributes import load_task
 from graphmrf_paper.published import printed
 from graphmrf_paper.splits import authors_split
+from small_paper import N_NODES
 
 pytestmark = pytest.mark.slow
 
@@ -59,3 +60,14 @@ def test_smoothing_by_one_step_at_least_is_the_best_of_the_three_by_cross_valida
     fitted = SimpleGraphConvolution(n_layers=int(found["layers"])).fit(graph, X, hidden)
     test = np.isnan(hidden)
     assert found["value"] == pytest.approx(r2_score(y[test], fitted.predict()[test]))
+
+
+def test_coefficients_are_named() -> None:
+    found = lgc_coefficients(None, {"data": "us-2016", "outcome": "election", "seed": 1})
+    coefficients = found["coefficients"]
+    assert list(coefficients)[:3] == ["sh050m", "sh100m", "sh500m"]
+    assert len(coefficients) == 9
+
+
+def test_attributes_are_counted_as_the_experiments_use_them() -> None:
+    assert count_data(None, {"data": "twitch-ptbr"}) == {"vertices": N_NODES, "edges": 300, "attributes": 66}

@@ -5,9 +5,9 @@ from importlib.resources import files
 import pytest
 
 from graphmrf.errors import InvalidInputError
-from graphmrf_paper.experiments import EXPERIMENTS, find_experiments
 from graphmrf_paper.methods import LINEAR_COLUMNS, PAPER_COLUMNS
 from graphmrf_paper.published import authors, printed
+from graphmrf_paper.reproduction import EXPERIMENTS, find_experiments
 from graphmrf_paper.runs import Experiment, RunSettings
 
 pytestmark = pytest.mark.slow

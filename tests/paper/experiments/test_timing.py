@@ -1,6 +1,6 @@
 import pytest
 
-from graphmrf_paper.experiments import find_experiments
+from graphmrf_paper.reproduction import find_experiments
 from graphmrf_paper.runner import Record, spoken, timing_table, timings
 from graphmrf_paper.runs import Experiment, Run, RunSettings
 
