@@ -201,6 +201,20 @@ def test_a_comparison_says_what_was_chosen_and_why() -> None:
     np.testing.assert_array_equal(found.model.predict(), METHODS["lr"].make().fit(graph, X, y).predict())
 
 
+def test_methods_are_compared_on_tables_with_categories() -> None:
+    rng, (graph, _, _) = np.random.default_rng(0), _path(120, 0)
+    X = pd.DataFrame({"kind": rng.choice(["a", "b", "c"], 120), "x": rng.standard_normal(120)})
+    y = (X["x"] + 3.0 * (X["kind"] == "b")).where(rng.random(120) < 0.7)
+    X.loc[5, "kind"], X.loc[7, "x"] = None, np.nan
+    found = compare(graph, X, y, methods=["lr", "field"])
+    coded = X.assign(**{f"kind={level}": 1.0 * (X["kind"] == level) for level in "abc"}).drop(columns="kind")
+    alone = METHODS["lr"].make().fit(graph, coded.fillna(coded.mean()), y)
+    scores = {fit.method.key: fit for fit in found.methods}
+    np.testing.assert_allclose(scores["lr"].model.predict(), alone.predict())
+    np.testing.assert_allclose(scores["field"].model.predict(), METHODS["field"].make().fit(graph, X, y).predict())
+    assert found.table["r2"].min() > 0.9
+
+
 def test_a_method_that_offers_what_is_wanted_is_used() -> None:
     graph, X, y = _path(120, 0)
     found = compare_methods(graph, X, y, Settings(("lr", "field"), needs=("suggested labels",)))

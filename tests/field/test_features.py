@@ -1,13 +1,17 @@
 """Features on a robust scale."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kurtosis
 
 from cases import random_case
-from graphmrf import Graph, GraphRegressor, graph_features
+from graphmrf import Graph, GraphRegressor, graph_features, load
 from graphmrf.field.features import ColumnScale, Design, neighbour_means
 
 seeds = st.integers(0, 10**6)
@@ -212,3 +216,44 @@ def test_effects_of_levels_are_those_of_a_random_effect() -> None:
     np.testing.assert_allclose(found - found.mean(), effects - effects.mean(), atol=0.3)
     other = model.predict(Graph.from_edges([0], [1]), np.eye(20)[:2])
     assert other[0] - other[1] == pytest.approx(effects[0] - effects[1], abs=0.3)
+
+
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_each_category_has_a_variance_of_its_own(solver: str) -> None:
+    """One category of large effects, one without any: the second has no say, and the evidence is greater for it."""
+    rng, n = np.random.default_rng(3), 400
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    kinds = {"dorm": rng.integers(0, 40, n), "major": rng.integers(0, 60, n)}
+    table = pd.DataFrame({name: [f"{name[0]}{code}" for code in codes] for name, codes in kinds.items()})
+    effects = rng.standard_normal(40)
+    y = effects[kinds["dorm"]] + 0.3 * rng.standard_normal(n)
+    labels = np.where(rng.random(n) < 0.5, y, np.nan)
+    options: dict[str, Any] = {"terms": ("levels", "field"), "solver": solver}
+    grouped = GraphRegressor(**options).fit(graph, table, labels)
+    one = GraphRegressor(**options).fit(graph, pd.get_dummies(table, dtype=float), labels)
+    variances = grouped.hyperparameters_
+    assert variances["levels:dorm"] > 20 * variances["levels:major"]
+    assert grouped.log_evidence_ > one.log_evidence_ + 2.0
+    hidden = np.isnan(labels)
+    errors = [np.mean((model.predict() - y)[hidden] ** 2) for model in (grouped, one)]
+    assert errors[0] < errors[1]
+    assert grouped.shares_["levels of categories"] > 0.7
+    assert grouped.shares_.sum() == pytest.approx(1.0)
+    found = pd.Series(grouped.coef_).filter(like="dorm=")
+    expected = effects[[int(name.removeprefix("dorm=d")) for name in found.index]]
+    assert np.corrcoef(found, expected)[0, 1] > 0.9
+
+
+def test_categories_of_several_columns_are_stored_and_hold_on_another_graph(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(4), 120
+    graph = Graph.from_edges(np.arange(n - 1), np.arange(1, n))
+    table = pd.DataFrame({name: rng.choice(list("abcdefgh"), n) for name in ("one", "two")})
+    y = 1.0 * (table["one"] < "d") + 0.1 * rng.standard_normal(n)
+    model = GraphRegressor().fit(graph, table, y.where(rng.random(n) < 0.7))
+    model.save(tmp_path / "model.gmrf")
+    again = load(tmp_path / "model.gmrf")
+    np.testing.assert_allclose(again.predict(), model.predict())
+    other, small = table.iloc[:30].reset_index(drop=True), Graph.from_edges(np.arange(29), np.arange(1, 30))
+    np.testing.assert_allclose(again.predict(small, other), model.predict(small, other))
+    assert np.corrcoef(model.predict(small, other), other["one"] < "d")[0, 1] > 0.9
+    assert model.feature_attributions([3], n_permutations=5).columns.to_list() == ["one", "two"]

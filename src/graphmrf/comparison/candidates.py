@@ -17,7 +17,7 @@ from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError, 
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.graph_classifier import seen_elsewhere
-from graphmrf.estimators.inputs import Labels, read_labels, read_outcome, reduced
+from graphmrf.estimators.inputs import Categories, Labels, read_labels, read_outcome, reduced
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.tables import in_rows
 from graphmrf.graph import Graph
@@ -147,7 +147,8 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
     graph : Graph, or a graph of SciPy (sparse), NetworkX or igraph
         The graph.
     X : array, DataFrame or sparse matrix of shape (n, p), or None
-        Features; missing cells are filled with the mean of their column for methods that cannot take them.
+        Features; missing cells are filled with the mean of their column for methods that cannot take them. Columns
+        of categories and text have an effect of every level.
     y : array or Series of shape (n,)
         Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
     methods : "auto" or sequence of str
@@ -354,11 +355,15 @@ def folds_of_classes(labels: Labels, cv: int) -> int:
 
 
 def _fit(model: Any, method: Method, graph: Graph, X: pd.DataFrame | None, y: Any) -> tuple[pd.DataFrame | None, str]:
-    """Fit, and return the features that were used, with a line where missing cells are too many for the method."""
+    """Fit, and return the features that were used, with a line where missing cells are too many for the method.
+
+    The field takes categories as such; for all others they become a column of 0 and 1 for each level.
+    """
     if not method.features or X is None or not X.shape[1]:
         model.fit(graph, None, y)
         return None, ""
-    filled = X.fillna(X.mean()) if X.isna().to_numpy().any() else X
+    X = X if method.key == DEFAULT else Categories.of(X).dummies(X)
+    filled = X.fillna(X.mean(numeric_only=True)) if X.isna().to_numpy().any() else X
     try:
         features = X if method.missing else filled
         model.fit(graph, features, y)

@@ -335,9 +335,7 @@ class AnalysedField(JointEstimator):
                 f"attributions need a random order and features, got {count} and {self._columns.count}; without "
                 "features use explain"
             )
-        levels = self._categories.levels.items()
-        column = {f"{name}={level}": name for name, known in levels for level in known}
-        owner, names = pd.factorize(np.array([column.get(name, name) for name in self._columns.labels], dtype=object))
+        owner, names = pd.factorize(pd.Index(self._categories.owners(self._columns.labels), dtype=object))
         shown = [*names, "degree"] if self._field.has_learner else list(names)
         *both, mean = self._field.attributions(places, owner, count)
         tables = [pd.DataFrame(each[:, : len(shown)], columns=shown, index=places) for each in both]

@@ -99,10 +99,11 @@ class GraphRegressor(AnalysedField):
         Representation of the field.
     learner : "auto", None, or regressor of scikit-learn, default "auto"
         Its predictions become one more term: an effect learned from own features, means over neighbours and second
-        neighbours, and degrees. They are out of fold, on folds that imitate the holes, and the evidence weighs them.
+        neighbours, degrees, and labels of neighbours. They are out of fold, on folds that imitate the holes, and the
+        evidence weighs them.
         "auto" is boosted trees with the loss of the likelihood, from 56 labels on, left out unless they reduce the
-        squared error of held-out labels by more than its standard error (see `notes_`). Other regressors are for
-        numbers only.
+        squared error of held-out labels by more than its standard error (see `notes_`). Another regressor is fitted
+        to latent values, such as smoothed logarithms of rates.
     random_state : int, default 0
         Seed of everything random.
     members : int, default 24
@@ -273,6 +274,8 @@ class GraphRegressor(AnalysedField):
             )
         _check_missing(table)
         features, notes = _without_useless(table, outcome.known)
+        owners = zip(self._categories.owners(table.columns.labels), table.columns.labels, strict=True)
+        options = replace(options, groups=tuple("" if owner == column else str(owner) for owner, column in owners))
         self._notes = (*notes, *_differing_neighbours(graph, outcome.y))
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
@@ -325,10 +328,6 @@ class GraphRegressor(AnalysedField):
         terms = tuple(name for name in terms if not absent.get(name))
         for name in terms:
             check_choice("terms", name, tuple(TERMS))
-        if self.learner not in (None, BOOSTED_TREES) and self.likelihood not in NUMBERS:
-            raise InvalidInputError(
-                f"a learner other than 'auto' is for numbers, got likelihood {self.likelihood!r}; leave it out"
-            )
         if isinstance(self.members, bool) or not isinstance(self.members, int | np.integer) or self.members < 1:
             raise InvalidInputError(f"members must be a whole number >= 1, got {self.members!r}; 1 averages nothing")
         given = {"learner": self.learner, "seed": self.random_state, "priors": _read_priors(self.priors)}

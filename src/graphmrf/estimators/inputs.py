@@ -18,6 +18,8 @@ from graphmrf.graph.checks import check_magnitude
 from graphmrf.selection import MatchedFolds, distance_matched_folds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from graphmrf._typing import Bools, Floats, Ints
 
 MOST_COMPONENTS = 50  # columns up to which sparse features become dense, and to which more are reduced
@@ -96,6 +98,11 @@ class Categories:
             return X
         parts = [X[[name]] if name not in self.levels else self._of(X, name) for name in X.columns]
         return pd.concat(parts, axis=1)
+
+    def owners(self, columns: Iterable[Any]) -> tuple[Any, ...]:
+        """Return the column that each of those of `dummies` is made of, itself where it is none of a level."""
+        made = {f"{name}={level}": name for name, levels in self.levels.items() for level in levels}
+        return tuple(made.get(column, column) for column in columns)
 
     def _of(self, X: pd.DataFrame, name: Any) -> pd.DataFrame:
         text, levels = X[name].astype(object).where(X[name].notna()).map(str, na_action="ignore"), self.levels[name]

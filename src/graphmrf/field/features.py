@@ -8,7 +8,7 @@ standardised, and its mean over the neighbours of a node, :math:`D^{-1} W X`, is
 node without neighbours has the overall mean there.
 
 More than a dozen columns of two values are levels of categories, words or tags. They stay 0 and 1, so that a rare level
-has the same prior as a frequent one, and take part in their own term and in learned effects only.
+has the same prior as a frequent one, and take part in terms of their own and in learned effects only.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class ColumnScale:
     levels: Bools
 
     @classmethod
-    def of(cls, X: Floats) -> ColumnScale:
-        """Return the scale of the columns of a table without missing cells."""
+    def of(cls, X: Floats, groups: tuple[str, ...] = ()) -> ColumnScale:
+        """Return the scale of the columns of a table without missing cells; `groups` are their categories."""
         low, middle, high = np.percentile(X, [25, 50, 75], axis=0) if X.size else np.zeros((3, X.shape[1]))
         rounding = 16 * np.finfo(np.float64).eps * np.abs(X).max(axis=0, initial=0.0)
         varies = np.ptp(X, axis=0) > rounding if X.size else np.zeros(X.shape[1], dtype=np.bool_)
@@ -77,7 +77,7 @@ class ColumnScale:
         levels &= levels.sum() > MOST_DUMMIES
         varies &= ~levels
         skewness = np.where(varies, _skewness((X - middle) / spread), 0.0)
-        middle, spread = _level_units(X, levels, middle, spread)
+        middle, spread = _level_units(X, levels, middle, spread, _named(groups, levels))
         scores = {int(j): _normal_scores(X[:, j]) for j in np.flatnonzero(skewness)}
         zero, one = np.zeros(spread.size), np.ones(spread.size)
         plain = cls(middle, spread, spread, zero, one, varies, skewness, scores, levels)
@@ -105,14 +105,21 @@ class ColumnScale:
         return np.ascontiguousarray(((X - self.middle) / self.spread)[:, self.levels])
 
 
-def _level_units(X: Floats, levels: Bools, middle: Floats, unit: Floats) -> tuple[Floats, Floats]:
-    """Return origins and units with those of levels."""
-    if not levels.any():
-        return middle, unit
-    low, high = X[:, levels].min(axis=0), X[:, levels].max(axis=0)
-    ones = float((X[:, levels] == high).sum(axis=1).mean())
-    middle, unit = middle.copy(), unit.copy()
-    middle[levels], unit[levels] = low, (high - low) * np.sqrt(ones / levels.sum())
+def _named(groups: tuple[str, ...], levels: Bools) -> tuple[str, ...]:
+    """Return the category of each column of levels, empty where it has none."""
+    return tuple(name for name, own in zip(groups or [""] * levels.size, levels, strict=True) if own)
+
+
+def _level_units(
+    X: Floats, levels: Bools, middle: Floats, unit: Floats, groups: tuple[str, ...]
+) -> tuple[Floats, Floats]:
+    """Return origins and units with those of levels: a mean row of each category has as many squares as columns."""
+    middle, unit, columns = middle.copy(), unit.copy(), np.flatnonzero(levels)
+    for group in dict.fromkeys(groups):
+        own = columns[[name == group for name in groups]]
+        low, high = X[:, own].min(axis=0), X[:, own].max(axis=0)
+        ones = float((X[:, own] == high).sum(axis=1).mean())
+        middle[own], unit[own] = low, (high - low) * np.sqrt(ones / own.size)
     return middle, unit
 
 
@@ -171,6 +178,8 @@ class Design:
         Columns of the effects of the times of a panel, see `TimeProduct.walk`.
     learner : callable, optional
         What predicts that column at other nodes.
+    groups : tuple of str
+        The category of each column of levels; empty for other columns of two values.
     """
 
     graph: Graph
@@ -184,11 +193,12 @@ class Design:
     learned: Floats
     times: Floats
     learner: Callable[[Design], Floats] | None = None
+    groups: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, graph: Graph, X: Floats) -> Design:
-        """Return the design of the graph that the field is fitted on."""
-        scale = ColumnScale.of(X)
+    def of(cls, graph: Graph, X: Floats, groups: tuple[str, ...] = ()) -> Design:
+        """Return the design of the graph that the field is fitted on; `groups` are the categories of columns."""
+        scale = ColumnScale.of(X, groups)
         own, levels = scale(X), scale.of_levels(X)
         means = neighbour_means(graph, own)
         linked = means[~graph.isolated] if not graph.isolated.all() else means
@@ -197,7 +207,8 @@ class Design:
         none, product = np.zeros((len(own), 0)), graph.product
         times = none if product is None else np.tile(product.walk, (product.space.n_nodes, 1))
         plain = cls(graph, scale, own, own, centre, spread, _wider(graph, means, levels), levels, none, times)
-        return replace(plain, neighbours=plain._standardised(graph, means))
+        named = _named(groups, scale.levels)
+        return replace(plain, neighbours=plain._standardised(graph, means), groups=named)
 
     def on(self, graph: Graph, X: Floats) -> Design:
         """Return the design of another graph, or of other features, on the scale of this one."""

@@ -171,6 +171,8 @@ class FieldOptions:
         Seed of everything random.
     priors : mapping of str to float, optional
         Scales of some terms a priori, see `Space`.
+    groups : tuple of str
+        The category that each column of features is a level of, empty where there is none; () for none at all.
     start : Found, optional
         Where the search begins, that of a fit of nearly the same data; length scales of nonlinear effects in the sparse
         representation remain those found there, if there are any.
@@ -184,6 +186,7 @@ class FieldOptions:
     seed: int = 0
     start: Found | None = None
     priors: Mapping[str, float] | None = None
+    groups: tuple[str, ...] = ()
 
 
 def fit_field(design: Design, observations: Observations | Responses, options: FieldOptions) -> FittedField:

@@ -34,7 +34,7 @@ from graphmrf.field.precision import DENSE_NODES
 from graphmrf.field.reading import AtNodes, Link, Numbers, Observed
 from graphmrf.field.space import NOISE
 from graphmrf.field.spectrum import FieldSpectrum
-from graphmrf.field.terms import TERMS, Prior
+from graphmrf.field.terms import TERMS, family
 from graphmrf.field.transform import choose_transform
 
 if TYPE_CHECKING:
@@ -344,7 +344,8 @@ class FieldOutcome:
         """Return what each kind of effect adds to the mean of a node, in units of the field."""
         effects: dict[str, float] = {}
         for name, part in self.posterior.parts(np.array([node])).items():
-            effects[TERMS[name].effect] = effects.get(TERMS[name].effect, 0.0) + float(part[0])
+            effect = TERMS[family(name)].effect
+            effects[effect] = effects.get(effect, 0.0) + float(part[0])
         return effects
 
     @cached_property
@@ -365,7 +366,7 @@ class FieldOutcome:
         parts = {name: max(float(np.mean(each * about)), 0.0) for name, each in self.posterior.parts(nodes).items()}
         total = sum(parts.values())
         for name, part in parts.items():
-            shares[TERMS[name].effect] += part / max(total, 1e-300) * explained / (explained + error)
+            shares[TERMS[family(name)].effect] += part / max(total, 1e-300) * explained / (explained + error)
         return shares | {"noise": 1.0 - sum(shares.values())}
 
     @cached_property
@@ -374,12 +375,13 @@ class FieldOutcome:
         design, slopes = self.fitted.field.design, np.zeros(self.X.shape[1])
         scale, parts = design.scale, self.posterior.parts(np.arange(self.y.size))
         if design.p:
-            effects = (part for name, part in parts.items() if TERMS[name].needs_features)
+            effects = (part for name, part in parts.items() if TERMS[family(name)].needs_features)
             effect = sum(effects, start=np.zeros(self.y.size))
             found = np.linalg.lstsq(np.column_stack([design.both, np.ones(self.y.size)]), effect, rcond=None)[0]
             slopes[scale.varies] = found[: design.p]
-        if "levels" in parts:
-            slopes[scale.levels] = np.linalg.lstsq(design.levels, parts["levels"], rcond=None)[0]
+        levels = [part for name, part in parts.items() if family(name) == "levels"]
+        if levels:
+            slopes[scale.levels] = np.linalg.lstsq(design.levels, np.sum(levels, axis=0), rcond=None)[0]
         return slopes * self.reading.unit / (scale.unit * scale.std)
 
     def dependence(self, column: int, values: Floats, *, nodes: int = 200) -> Floats:
@@ -427,10 +429,10 @@ class FieldOutcome:
     def features_alone(self) -> FittedField:
         """The field of effects that hold on another graph: those of features, fitted without the graph."""
         design = self.fitted.field.design
-        if design.learner is not None and self.options.learner == BOOSTED_TREES:
+        if design.learner is not None:
             labels = self.fitted.field.observations
-            design = with_learned(design, labels, BOOSTED_TREES, self.options.seed, transfers=True)
-        terms = tuple(t.name for t in Prior.of(self.options.terms, design).terms if t.transfers)
+            design = with_learned(design, labels, self.options.learner, self.options.seed, transfers=True)
+        terms = tuple(name for name in self.options.terms if TERMS[name].transfers)
         representation = "dense" if self.rows.size <= _DENSE_LABELS else "sparse"
         options = replace(self.options, terms=terms, representation=representation, start=None, learner=None)
         return fit_field(design, self.labels, options)
@@ -528,7 +530,7 @@ class Softmax:
 def _imputed(graph: Graph, X: Floats, options: FieldOptions) -> tuple[Imputation | None, Design]:
     """Return the imputation of missing cells, None where there are none, and the design of the whole table."""
     imputed = impute(graph, X, seed=options.seed) if np.isnan(X).any() else None
-    return imputed, Design.of(graph, X if imputed is None else imputed.X)
+    return imputed, Design.of(graph, X if imputed is None else imputed.X, options.groups)
 
 
 def _fitted(

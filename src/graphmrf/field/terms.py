@@ -116,6 +116,10 @@ class Term:
         """Return whether the data have what the term is about."""
         return bool(design.p) or not self.needs_features
 
+    def split(self, design: Design) -> list[Term]:  # noqa: ARG002 - most terms are one
+        """Return the terms, each with a variance of its own, that this one is for a design."""
+        return [copy(self)]
+
     def shapes(self, graph: Graph, p: int) -> tuple[Shape, ...]:  # noqa: ARG002 - most terms have none
         """Return the hyper-parameters besides the variance."""
         return ()
@@ -224,7 +228,10 @@ class Smoothed(LinearTerm):
 
 
 class Levels(LinearTerm):
-    """Effects of the levels of categories, which have the same variance a priori however rare they are."""
+    """Effects of the levels of categories, which have the same variance a priori however rare they are.
+
+    Of several categories each has a term, `levels:name`; all other columns of levels share one.
+    """
 
     name = "levels"
     effect = "levels of categories"
@@ -233,11 +240,24 @@ class Levels(LinearTerm):
 
     def columns(self, design: Design) -> Floats:
         """Return the columns of the levels."""
-        return design.levels
+        return design.levels[:, [self.name in ("levels", _of_category(group)) for group in design.groups]]
 
     def applies(self, design: Design) -> bool:
         """Return whether there are levels."""
         return bool(design.levels.shape[1])
+
+    def split(self, design: Design) -> list[Term]:
+        """Return a term for each category where there are several; together they vary as much as one."""
+        groups = dict.fromkeys(design.groups)
+        found: list[Term] = [copy(self) for _ in groups]
+        for term, group in zip(found, groups, strict=True):
+            term.name = _of_category(group) if len(found) > 1 else self.name
+            term.scale = self.scale / math.sqrt(len(found))
+        return found
+
+
+def _of_category(group: str) -> str:
+    return f"levels:{group}"
 
 
 class Learned(LinearTerm):
@@ -418,6 +438,12 @@ TERMS: dict[str, Term] = {
 }
 """All terms of the default field by name."""
 
+
+def family(name: str) -> str:
+    """Return the name in `TERMS` of a term of a fit."""
+    return name.partition(":")[0]
+
+
 EFFECTS: dict[str, tuple[str, str]] = {term.effect: term.words for term in TERMS.values()} | {
     "noise": ("noise", "what neither features nor neighbours predict")
 }
@@ -433,7 +459,7 @@ class Prior:
     @classmethod
     def of(cls, names: tuple[str, ...], design: Design, scales: Mapping[str, float] | None = None) -> Prior:
         """Return the terms of some names for a design, some of them with a scale a priori."""
-        found = [copy(TERMS[name]) for name in names if TERMS[name].applies(design)]
+        found = [term for name in names if TERMS[name].applies(design) for term in TERMS[name].split(design)]
         for term in found:
-            term.scale = (scales or {}).get(term.name, 1.0)
+            term.scale *= (scales or {}).get(family(term.name), 1.0)
         return cls(tuple(found))
