@@ -14,7 +14,6 @@ from sklearn.metrics import r2_score
 
 from cases import random_case
 from graphmrf import Graph, GraphRegressor, load
-from graphmrf.errors import InvalidInputError
 from graphmrf.field.features import Design
 from graphmrf.field.learned import LEAST_LABELS, boosted_trees, label_means, with_learned
 from graphmrf.field.likelihoods import LIKELIHOODS
@@ -34,17 +33,20 @@ def problem(n: int = 60) -> tuple[Graph, Design, Observations]:
 
 
 def test_a_learned_column_is_out_of_fold_at_labels_and_the_mean_of_folds_elsewhere() -> None:
-    _, design, labels = problem()
+    graph, design, labels = problem()
     found = with_learned(design, labels, Plain(), 0)
     assert found.learner is not None
     known, folds = np.isin(np.arange(60), labels.nodes), found.learner.folds
-    inputs, expected, models = design.learnable, np.empty(60), []
+    expected, elsewhere = np.empty(60), []
     for fold in range(5):
-        models.append(Plain().fit(inputs[labels.nodes[folds != fold]], labels.z[folds != fold]))
-        expected[labels.nodes[folds == fold]] = models[-1].predict(inputs[labels.nodes[folds == fold]])
-    expected[~known] = np.mean([model.predict(inputs[~known]) for model in models], axis=0)
+        own, others = labels.nodes[folds == fold], labels.nodes[folds != fold]
+        inputs = np.hstack([design.learnable, label_means(graph, others, labels.z[folds != fold])])
+        model = Plain().fit(inputs[others], labels.z[folds != fold])
+        expected[own] = model.predict(inputs[own])
+        elsewhere.append(model.predict(inputs[~known]))
+    expected[~known] = np.mean(elsewhere, axis=0)
     at_labels = expected[known]
-    np.testing.assert_allclose(found.learned[:, 0], (expected - at_labels.mean()) / at_labels.std(), atol=1e-9)
+    np.testing.assert_allclose(found.learned[:, 0], (expected - at_labels.mean()) / at_labels.std(), atol=1e-5)
 
 
 def test_a_learner_sees_second_neighbours_and_degrees() -> None:
@@ -133,9 +135,20 @@ def test_learned_effects_hold_on_another_graph_and_out_of_fold() -> None:
     assert 3.0 < line[1] - line[0] < 4.5
 
 
-def test_a_learner_of_counts_is_refused() -> None:
-    with pytest.raises(InvalidInputError):
-        GraphRegressor(learner=Plain(), likelihood="poisson").fit(ring(9), None, np.arange(9.0))
+@pytest.mark.parametrize("likelihood", ["poisson", "binomial"])
+def test_a_learner_that_is_passed_learns_counts_and_shares(likelihood: str) -> None:
+    """An outcome that alternates with a feature, for which there is no other term."""
+    rng, n = np.random.default_rng(5), 400
+    graph, X = ring(n), rng.standard_normal((n, 2))
+    high = np.floor(4 * norm.cdf(X[:, 0])) % 2
+    drawn = rng.poisson(2.0 + 8.0 * high) if likelihood == "poisson" else rng.binomial(10, 0.2 + 0.6 * high)
+    y = np.where(rng.random(n) < 0.7, drawn, np.nan)
+    trees = HistGradientBoostingRegressor(max_iter=50, random_state=0)
+    model = GraphRegressor(terms=["own", "learned"], likelihood=likelihood, learner=trees)
+    model.fit(graph, X, y, trials=10 if likelihood == "binomial" else None)
+    assert model.shares_["learned effects"] > 0.3
+    expected = 2.0 + 8.0 * high if likelihood == "poisson" else 0.2 + 0.6 * high
+    assert np.corrcoef(model.predict()[np.isnan(y)], expected[np.isnan(y)])[0, 1] > 0.9
 
 
 def test_neighbours_that_differ_are_reported() -> None:

@@ -3,8 +3,8 @@ r"""Learned effects: out-of-fold predictions of a regressor as one more column o
 The labels are divided into folds that imitate the holes. The prediction at a labelled node comes from the regressor
 fitted without its fold, that at any other node is the mean over the regressors of all folds; so the column is as wrong
 at labels as it is at the nodes to predict, and the evidence finds how much it counts. The regressor sees own features,
-the means of neighbours and of second neighbours, and degrees; the default also labels of neighbours and of second
-neighbours in other folds, but not for other graphs.
+the means of neighbours and of second neighbours, degrees, and labels of neighbours and of second neighbours in other
+folds, these not for other graphs. Of counts, shares and classes a regressor that is passed is fitted to latent values.
 
 Boosted trees are the default, on trial: with :math:`f` the predictions of the field and :math:`c` those of the trees
 without a fold, trees stay if :math:`f + w (c - f)`, with `w` fitted to the other folds, has smaller squared errors than
@@ -122,8 +122,7 @@ def _trained(learner: Any, labels: Observations | Responses, inputs: Floats, see
     """Return a learner fitted to labels, which predicts latent values."""
     if learner == BOOSTED_TREES:
         return Trees.fit(labels, inputs, seed)
-    assert isinstance(labels, Observations)
-    return clone(learner).fit(inputs, labels.z)
+    return clone(learner).fit(inputs, _latent(labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +166,7 @@ def with_learned(
     observations : Observations or Responses
         Standardised labels, or others; of these trees have the loss of their likelihood.
     learner : regressor of scikit-learn, or "auto"
-        It is cloned; "auto" are boosted trees, of weighted labels, which see labels of neighbours.
+        It is cloned; "auto" are boosted trees, of weighted labels.
     seed : int
         Seed of the folds.
     transfers : bool
@@ -188,12 +187,8 @@ def with_learned(
     with threadpool_limits(limits=1, user_api="openmp"):  # its threads overwrite each other's warning filters
         for own in (folds == fold for fold in np.unique(folds)):
             others = observations.part(~own)
-            sees_labels = learner == BOOSTED_TREES and not transfers
-            seen = (
-                np.hstack([inputs, label_means(graph, others.nodes, _rounded(_latent(others)))])
-                if sees_labels
-                else inputs
-            )
+            around = [] if transfers else [label_means(graph, others.nodes, _rounded(_latent(others)))]
+            seen = np.hstack([inputs, *around])
             fitted.append(_trained(learner, others, seen[others.nodes], seed))
             predicted.append(fitted[-1].predict(seen))
             held_out[own] = predicted[-1][nodes[own]]
