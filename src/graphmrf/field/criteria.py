@@ -90,10 +90,12 @@ class Criteria:
         nodes = np.sort(rng.permutation(n)[: max(_NODES, 6 * design.p)])
         names = [name for name in outcome.options.terms if TERMS[name].needs_features]
         slope = np.linalg.pinv(np.column_stack([design.both[nodes], np.ones(nodes.size)]))[: design.p]
-        joints = [each.joint(names, nodes) for each in outcome.posterior.members]
-        means = np.array([slope @ mean for mean, _ in joints])
-        variances = np.array([np.einsum("ij,jk,ik->i", slope, cov, slope) for _, cov in joints])
-        weights, varies = outcome.posterior.weights, design.scale.varies
+        members, weights, varies = outcome.posterior.members, outcome.posterior.weights, design.scale.varies
+        parts = [each.parts(nodes) for each in members]
+        means = np.array([sum((slope @ part[name] for name in names if name in part), start=0.0) for part in parts])
+        variances = np.array(
+            [np.sum(slope.T * each.covariance_times(nodes, slope.T, names), axis=0) for each in members]
+        )
         mean = weights @ means
         variance = weights @ (variances + (means - mean) ** 2)
         unit = outcome.reading.unit / (design.scale.unit * design.scale.std)[varies]
@@ -119,7 +121,8 @@ class Criteria:
         """Return the log density of numbers at draws (k, m) of the field."""
         given = member.observations
         shares, ratios = self.outcome.posterior.likelihood.components
-        variances = [given.variance(member.noise)] if len(ratios) == 1 else member.noise * ratios[:, None]
+        noise = member.h[NOISE]
+        variances = [given.variance(noise)] if len(ratios) == 1 else noise * ratios[:, None]
         logs = [-0.5 * ((given.z - field) ** 2 / v + np.log(2.0 * np.pi * v)) for v in variances]
         return np.asarray(logsumexp(logs, axis=0, b=shares[:, None, None]))
 

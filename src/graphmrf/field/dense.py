@@ -20,6 +20,7 @@ from scipy.linalg import cho_solve, lapack, solve_triangular
 from graphmrf.caching import cached_property
 from graphmrf.errors import ConvergenceError
 from graphmrf.field.observations import Observations
+from graphmrf.field.posterior import CONSTANT, Dual
 from graphmrf.field.space import NOISE, Space
 from graphmrf.field.spectrum import Correlations, FieldSpectrum
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Dual, Responses, Working
+    from graphmrf.field.observations import DualAt, Responses, Working
     from graphmrf.field.terms import Among, Term
 
 INTERCEPT = 10.0
@@ -133,7 +134,7 @@ class DenseField:
         log_det = float(np.log(np.diag(factor)).sum()) + working.misfit
         return 0.5 * float(white @ white + x @ x) + log_det + 0.5 * white.size * math.log(2.0 * math.pi)
 
-    def _latent(self, terms: Iterable[Among]) -> Floats:
+    def latent(self, terms: Iterable[Among]) -> Floats:
         """Return the covariance of the field at the observations."""
         K = np.full((self.rows.size,) * 2, INTERCEPT)
         for each in terms:
@@ -142,16 +143,10 @@ class DenseField:
 
     def _factored(self, h: Mapping[str, Any], terms: Iterable[Among]) -> tuple[Floats, Working, Floats] | None:
         """Return the covariance of the field, working observations and the factor of theirs; None if it is singular."""
-        K = self._latent(terms)
+        K = self.latent(terms)
         working = self.observations.working(h, partial(_dual, K, h[NOISE]))
         factor = None if working is None else _with_diagonal(K, working.observations.variance(h[NOISE]))
         return None if working is None or factor is None else (K, working, factor)
-
-    def covariance(self, h: Mapping[str, Any]) -> Floats:
-        """Return the covariance among the observations, which are normal."""
-        K = self._latent(term.among(self, h) for term in self.terms)
-        K[np.diag_indices_from(K)] += self.normal.variance(h[NOISE])
-        return K
 
     def expand(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Return the negative log posterior, its gradient, and average information plus that of the prior."""
@@ -194,7 +189,7 @@ class DenseField:
         """Return the same field on another design."""
         return replace(self, data=SmoothedDesign(design, self.spectrum))
 
-    def dual_at(self, h: Mapping[str, Any]) -> Dual:
+    def dual_at(self, h: Mapping[str, Any]) -> DualAt:
         """Return what makes the inverse of the covariance of observations times them of normal observations."""
         return partial(_dual, self._latent(term.among(self, h) for term in self.terms), h[NOISE])
 
@@ -246,7 +241,8 @@ class DensePosterior:
 
     @cached_property
     def _factor(self) -> Floats:
-        factor = _factor(self.field.covariance(self.h))
+        K = self.field.latent(term.among(self.field, self.h) for term in self.field.terms)
+        factor = _with_diagonal(K, self.field.normal.variance(self.h[NOISE]))
         if factor is None:
             raise ConvergenceError(_SINGULAR)
         return factor
@@ -256,79 +252,54 @@ class DensePosterior:
         return np.asarray(cho_solve((self._factor, True), self.field.normal.z, check_finite=False))
 
     @property
-    def noise(self) -> float:
-        """Variance of the noise of a usual observation."""
-        return float(self.h[NOISE])
-
-    @property
-    def unshared(self) -> Floats:
-        """Variance of every observation that none shares with another: its noise."""
-        return self.field.normal.variance(self.noise)
-
-    @property
     def observations(self) -> Observations:
         """What is given."""
         return self.field.normal
 
-    def _between(self, nodes: Ints) -> Floats:
-        rows = self.field.rows
-        parts = (term.between(self.field, self.h, nodes, rows) for term in self.field.terms)
-        return sum(parts, start=np.full((nodes.size, rows.size), INTERCEPT))
-
-    def mean(self, nodes: Ints) -> Floats:
-        """Return the posterior mean of the latent field."""
-        return np.concatenate([np.zeros(0), *(self._between(block) @ self._dual for block in blocks(nodes))])
+    def _between(self, nodes: Ints, others: Ints, terms: Collection[str] | None = None) -> Floats:
+        """Return the prior covariance of nodes and others, of the whole field or of the sum of some terms."""
+        start = np.full((nodes.size, others.size), INTERCEPT if terms is None else 0.0)
+        chosen = (term for term in self.field.terms if terms is None or term.name in terms)
+        return sum((term.between(self.field, self.h, nodes, others) for term in chosen), start=start)
 
     def parts(self, nodes: Ints) -> dict[str, Floats]:
-        """Return the posterior mean of every term."""
-        return {
-            term.name: term.between(self.field, self.h, nodes, self.field.rows) @ self._dual
-            for term in self.field.terms
-        }
-
-    def joint(self, names: Collection[str], nodes: Ints) -> tuple[Floats, Floats]:
-        """Return posterior mean and joint covariance of the sum of some terms at some nodes."""
-        terms = [term for term in self.field.terms if term.name in names]
-        prior = sum((t.between(self.field, self.h, nodes, nodes) for t in terms), start=np.zeros((nodes.size,) * 2))
-        rows, zero = self.field.rows, np.zeros((nodes.size, self.field.rows.size))
-        across = sum((t.between(self.field, self.h, nodes, rows) for t in terms), start=zero)
-        white = solve_triangular(self._factor, across.T, lower=True, check_finite=False)
-        return across @ self._dual, np.asarray(prior - white.T @ white)
+        """Return the posterior means of the constant and of every term."""
+        rows, dual = self.field.rows, self._dual
+        found = {CONSTANT: np.full(nodes.size, INTERCEPT * dual.sum())}
+        return found | {t.name: t.between(self.field, self.h, nodes, rows) @ dual for t in self.field.terms}
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field."""
         means, variances = [np.zeros(0)], [np.zeros(0)]
         for block in blocks(nodes):
-            across = self._between(block)
+            across = self._between(block, self.field.rows)
             white = solve_triangular(self._factor, across.T, lower=True, check_finite=False)
             prior = sum((t.variance(self.field, self.h, block) for t in self.field.terms), start=INTERCEPT)
             means.append(across @ self._dual)
             variances.append(np.maximum(prior - np.einsum("ij,ij->j", white, white), 0.0))
         return np.concatenate(means), np.concatenate(variances)
 
-    def covariance(self, nodes: Ints) -> Floats:
-        """Return the joint posterior covariance of the latent field at some nodes."""
-        prior = sum((t.between(self.field, self.h, nodes, nodes) for t in self.field.terms), start=INTERCEPT)
-        white = solve_triangular(self._factor, self._between(nodes).T, lower=True, check_finite=False)
-        return np.asarray(prior - white.T @ white)
-
-    def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
-        """Return the joint posterior covariance at some nodes times columns."""
-        used = nodes[Z.any(axis=1)]
-        prior = sum((t.between(self.field, self.h, nodes, used) for t in self.field.terms), start=INTERCEPT)
-        explained = self._between(nodes) @ cho_solve((self._factor, True), self._between(used).T, check_finite=False)
-        return np.asarray((prior - explained) @ Z[Z.any(axis=1)])
+    def covariance_times(self, nodes: Ints, Z: Floats, terms: Collection[str] | None = None) -> Floats:
+        """Return the joint posterior covariance at some nodes, or of some terms there, times columns."""
+        used, rows = nodes[Z.any(axis=1)], self.field.rows
+        solved = cho_solve((self._factor, True), self._between(used, rows, terms).T, check_finite=False)
+        explained = self._between(nodes, rows, terms) @ solved
+        return np.asarray((self._between(nodes, used, terms) - explained) @ Z[Z.any(axis=1)])
 
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the latent field, shape (count, len(nodes))."""
-        factor, pivots, rank, _ = lapack.dpstrf(self.covariance(nodes), lower=True)  # it may be semidefinite
+        across = self._between(nodes, self.field.rows)
+        white = solve_triangular(self._factor, across.T, lower=True, check_finite=False)
+        covariance = self._between(nodes, nodes) - white.T @ white
+        factor, pivots, rank, _ = lapack.dpstrf(covariance, lower=True)  # it may be semidefinite
         drawn = np.empty((count, nodes.size))
         drawn[:, pivots - 1] = rng.standard_normal((count, rank)) @ np.tril(factor)[:, :rank].T
-        return np.asarray(self.mean(nodes) + drawn)
+        return np.asarray(across @ self._dual + drawn)
 
-    def dual(self) -> tuple[Floats, Floats]:
-        """Return the inverse covariance of the observations times their values, and its diagonal."""
-        return self._dual, np.diag(lapack.dpotri(self._factor, lower=True)[0]).copy()
+    def dual(self) -> Dual:
+        """Return what the inverse covariance of the observations says of each."""
+        diagonal = np.diag(lapack.dpotri(self._factor, lower=True)[0]).copy()
+        return Dual(self._dual, diagonal, self.field.normal.variance(self.h[NOISE]))
 
     def given(self, observations: Observations) -> DensePosterior:
         """Return the posterior given other observations, at the same hyper-parameters."""

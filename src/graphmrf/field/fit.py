@@ -20,6 +20,7 @@ from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import DENSE_NODES, GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
+from graphmrf.field.space import NOISE
 from graphmrf.field.sparse import SparseField
 from graphmrf.field.spectrum import walks_of_five
 from graphmrf.field.terms import TERMS, Prior
@@ -207,7 +208,7 @@ def fit_together(design: Design, observations: Labels, options: FieldOptions) ->
         Terms, likelihood, representation, members and seed.
     """
     prior = Prior.of(options.terms, design, options.priors)
-    if options.likelihood in ("auto", "student") and isinstance(observations, Observations):
+    if options.likelihood == "auto" and isinstance(observations, Observations):
         observations = observations.weighted(observations.weights * _marginal_weights(observations.z))
     dense = _is_dense(design.graph) if options.representation == "auto" else options.representation == "dense"
     with one_blas_thread():
@@ -453,7 +454,7 @@ def _members(field: AnyField, mode: Mode, centres: Sequence[Posterior], seed: in
     nodes = _some_nodes(field, seed)
 
     def predicted(posteriors: Iterable[Posterior]) -> tuple[Floats, Floats]:
-        moments = [(*each.moments(nodes), each.noise) for each in posteriors]
+        moments = [(*each.moments(nodes), each.h[NOISE]) for each in posteriors]
         stds = [np.sqrt(variance + noise) for _, variance, noise in moments]
         return np.concatenate([mean for mean, *_ in moments]), np.concatenate(stds)
 

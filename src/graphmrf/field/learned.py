@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from graphmrf.field.features import order_by_content
 from graphmrf.field.likelihoods import Binomial
 from graphmrf.field.observations import Observations, Responses
+from graphmrf.field.space import NOISE
 from graphmrf.graph import Graph
 from graphmrf.selection import distance_matched_folds
 
@@ -278,8 +279,9 @@ def _losses(posterior: Posterior, design: Design) -> tuple[Floats, Floats]:
     column = effects.raw(design.learned[given.nodes, 0])
     field, stacked = np.empty(given.z.size), np.empty(given.z.size)
     for own in (effects.folds == fold for fold in np.unique(effects.folds)):
-        field[own] = posterior.given(given.part(~own)).mean(given.nodes[own])
-    precision = 1.0 / given.variance(posterior.noise)
+        others = posterior.given(given.part(~own))
+        field[own] = np.sum(list(others.parts(given.nodes[own]).values()), axis=0)
+    precision = 1.0 / given.variance(posterior.h[NOISE])
     error, more, weights = given.z - field, column - field, precision / precision.sum()
     for own in (effects.folds == fold for fold in np.unique(effects.folds)):
         others = (weights * more)[~own]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from graphmrf.field.space import Shape
 
     Values: TypeAlias = Mapping[str, Any]
-    Dual: TypeAlias = Callable[["Observations"], Floats | None]
+    DualAt: TypeAlias = Callable[["Observations"], Floats | None]
 
 STEPS = 100
 """Most Newton steps towards the mode."""
@@ -98,7 +98,7 @@ class Observations:
         """Return the variance of every observation about the field, where a usual one has some variance."""
         return np.asarray(noise / self.weights + self.error)
 
-    def working(self, h: Values, dual: Dual) -> Working:  # noqa: ARG002 - as for responses
+    def working(self, h: Values, dual: DualAt) -> Working:  # noqa: ARG002 - as for responses
         """Return the observations themselves."""
         return Working(self)
 
@@ -126,7 +126,7 @@ class Working:
         assert self.third is not None
         return np.asarray(0.5 * self.variances(precision) * self.third * self.observations.error)
 
-    def at_means(self, precision: Floats, dual: Dual) -> Observations:
+    def at_means(self, precision: Floats, dual: DualAt) -> Observations:
         """Return working observations of the posterior mean and variance, not those of the mode.
 
         To first order the mean is where working values are greater by the skew. Slopes and precisions of the log
@@ -299,7 +299,7 @@ class Responses:
         v = self._near()
         return Observations.of(self.nodes, (v - v.mean()) / (v.std() or 1.0))
 
-    def mode(self, h: Values, dual: Dual) -> Floats | None:
+    def mode(self, h: Values, dual: DualAt) -> Floats | None:
         """Return the most probable latent values by Newton steps; None where the covariance is not positive definite.
 
         Steps are halved until they gain, from the prior mean on; the first begins where the last search ended.
@@ -327,7 +327,7 @@ class Responses:
                 return v
         raise ConvergenceError(f"latent values did not settle in {STEPS} Newton steps; check for extreme observations")
 
-    def working(self, h: Values, dual: Dual) -> Working | None:
+    def working(self, h: Values, dual: DualAt) -> Working | None:
         """Return the working observations at the mode; None where the covariance is not positive definite."""
         v = self.mode(h, dual)
         if v is None:

@@ -337,7 +337,7 @@ class FieldOutcome:
         unit, found = (nodes == node)[:, None].astype(np.float64), np.zeros(self.rows.size)
         for share, each in zip(self.posterior.weights, self.posterior.members, strict=True):
             shared = each.covariance_times(nodes, unit)[np.searchsorted(nodes, self.rows), 0]
-            found += share * shared / each.unshared
+            found += share * shared / each.dual().unshared
         return found
 
     def effects_at(self, node: int) -> dict[str, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
 from graphmrf.field.noise import NORMAL
+from graphmrf.field.space import NOISE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
     from graphmrf.field.observations import Observations
 
 _BISECTIONS = 40
+
+CONSTANT = "constant"
+"""Name of the constant among the parts of a mean."""
+
+
+class Dual(NamedTuple):
+    """Products with the inverse covariance of the observations."""
+
+    times: Floats
+    """It times the values, shape (m,)."""
+    diagonal: Floats
+    """Its diagonal, shape (m,)."""
+    unshared: Floats
+    """Variance of every observation that none shares with another: noise, and what no column explains, (m,)."""
 
 
 class Posterior(Protocol):
@@ -35,37 +50,23 @@ class Posterior(Protocol):
         """The hyper-parameters."""
 
     @property
-    def noise(self) -> float:
-        """Variance of the noise of a usual observation."""
-
-    @property
-    def unshared(self) -> Floats:
-        """Variance of every observation that none shares with another."""
-
-    @property
     def observations(self) -> Observations:
         """What is given: working observations where those given are not normal."""
-
-    def mean(self, nodes: Ints) -> Floats:
-        """Return the mean of the latent field at some nodes."""
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field at some nodes."""
 
     def parts(self, nodes: Ints) -> Mapping[str, Floats]:
-        """Return the mean of every term at some nodes."""
+        """Return the means of the constant and of every term at some nodes, which add up to that of the field."""
 
-    def joint(self, names: Collection[str], nodes: Ints) -> tuple[Floats, Floats]:
-        """Return mean and joint covariance of the sum of some terms at some nodes."""
-
-    def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
-        """Return the joint covariance of some nodes times columns `Z` (len(nodes), k)."""
+    def covariance_times(self, nodes: Ints, Z: Floats, terms: Collection[str] | None = None) -> Floats:
+        """Return the joint covariance of some nodes, or of the sum of some terms, times columns (len(nodes), k)."""
 
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws, shape (count, len(nodes))."""
 
-    def dual(self) -> tuple[Floats, Floats]:
-        """Return the inverse covariance of the observations times their values, and its diagonal."""
+    def dual(self) -> Dual:
+        """Return what the inverse covariance of the observations says of each."""
 
     def given(self, observations: Observations) -> Posterior:
         """Return the posterior given other observations, at the same hyper-parameters."""
@@ -148,9 +149,14 @@ class AveragedPosterior:
         return self.members[0].h
 
     @property
+    def noises(self) -> Floats:
+        """Variance of the noise of a usual observation, of every member."""
+        return np.array([each.h[NOISE] for each in self.members])
+
+    @property
     def noise(self) -> float:
         """Mean variance of the noise, tails included."""
-        return float(self.weights @ [each.noise for each in self.members]) * self.likelihood.inflation
+        return float(self.weights @ self.noises) * self.likelihood.inflation
 
     def latent(self, nodes: Ints) -> Mixture:
         """Return the distribution of the latent field at some nodes."""
@@ -167,7 +173,7 @@ class AveragedPosterior:
         At observed nodes it is known up to the error of their observations, each node observed at most once.
         """
         found = self.latent(nodes)
-        variances = found.variances + np.array([[each.noise] for each in self.members])
+        variances = found.variances + self.noises[:, None]
         place = np.searchsorted(self.members[0].observations.nodes, nodes)
         seen = self._observed(nodes)
         for k, each in enumerate(self.members):
@@ -183,12 +189,12 @@ class AveragedPosterior:
         members = np.repeat(np.arange(len(self.members)), rng.multinomial(count, self.weights))
         drawn, seen = np.empty((count, nodes.size)), self._observed(nodes)
         for k in np.unique(members).tolist():
-            each, mine = self.members[k], members == k
+            each, mine, noise = self.members[k], members == k, self.noises[k]
             given = each.observations
             place = np.searchsorted(given.nodes, nodes[seen])
             field = each.draw(nodes, int(mine.sum()), rng)
-            gain, variance = np.zeros(nodes.size), np.full(nodes.size, each.noise)
-            own, error = each.noise / given.weights[place], np.broadcast_to(given.error, given.z.shape)[place]
+            gain, variance = np.zeros(nodes.size), np.full(nodes.size, noise)
+            own, error = noise / given.weights[place], np.broadcast_to(given.error, given.z.shape)[place]
             gain[seen], variance[seen] = own / (own + error), own * error / (own + error)
             target = np.zeros(nodes.size)
             target[seen] = given.z[place]
@@ -207,9 +213,8 @@ class AveragedPosterior:
 
     def _with_noise(self, latent: Mixture) -> Mixture:
         shares, ratios = self.likelihood.components
-        noise = np.array([each.noise for each in self.members])
         weights = np.outer(shares, self.weights).ravel()
-        variances = np.concatenate([latent.variances + ratio * noise[:, None] for ratio in ratios])
+        variances = np.concatenate([latent.variances + ratio * self.noises[:, None] for ratio in ratios])
         return Mixture(weights, np.tile(latent.means, (len(shares), 1)), np.maximum(variances, 1e-300))
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
@@ -219,8 +224,7 @@ class AveragedPosterior:
     def parts(self, nodes: Ints) -> dict[str, Floats]:
         """Return the mean of every term at some nodes."""
         found = [each.parts(nodes) for each in self.members]
-        pairs = list(zip(self.weights, found, strict=True))
-        return {name: np.sum([w * each[name] for w, each in pairs], axis=0) for name in found[0]}
+        return {name: self.weights @ [each[name] for each in found] for name in found[0] if name != CONSTANT}
 
     def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
         """Return the joint covariance of some nodes times columns, that between the members' means included."""
@@ -238,10 +242,10 @@ class AveragedPosterior:
     def draw_outcome(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of new observations, one at each of some nodes."""
         counts, drawn = rng.multinomial(count, self.weights), [np.empty((0, nodes.size))]
-        for each, k in zip(self.members, counts.tolist(), strict=True):
+        for each, noise, k in zip(self.members, self.noises, counts.tolist(), strict=True):
             if k:
-                noise = self.likelihood.draw_noise((k, nodes.size), rng) * np.sqrt(each.noise)
-                drawn.append(each.draw(nodes, k, rng) + noise)
+                errors = self.likelihood.draw_noise((k, nodes.size), rng) * np.sqrt(noise)
+                drawn.append(each.draw(nodes, k, rng) + errors)
         return rng.permutation(np.concatenate(drawn))
 
     def given(self, observations: Observations) -> AveragedPosterior:
@@ -258,18 +262,18 @@ class AveragedPosterior:
         for each in self.members:
             mean, variance = _cavity(each)
             means.append(mean)
-            variances.append(variance - each.noise / each.observations.weights)
+            variances.append(variance - each.h[NOISE] / each.observations.weights)
         return self._with_noise(Mixture(self.weights, np.array(means), np.array(variances)))
 
 
 def _cavity(posterior: Posterior) -> tuple[Floats, Floats]:
     """Return mean and variance, noise included, of every observation given all others."""
-    a, precision = posterior.dual()
+    a, precision, _ = posterior.dual()
     return posterior.observations.z - a / precision, 1.0 / precision
 
 
 def _values_at_observations(posterior: Posterior) -> tuple[Floats, Floats]:
     """Return mean and variance of the observed values: the observations without their errors."""
-    a, precision = posterior.dual()
+    a, precision, _ = posterior.dual()
     given = posterior.observations
     return given.z - given.error * a, given.error - given.error**2 * precision

@@ -31,6 +31,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from graphmrf.caching import cached_property
 from graphmrf.field.dense import INTERCEPT
 from graphmrf.field.observations import Observations
+from graphmrf.field.posterior import CONSTANT, Dual
 from graphmrf.field.precision import GraphPrecisions, JointPrecision, unit_probes
 from graphmrf.field.space import NOISE, Shape, Space
 from graphmrf.field.spectrum import range_prior
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.field.features import Design
-    from graphmrf.field.observations import Dual, Responses, Working
+    from graphmrf.field.observations import DualAt, Responses, Working
     from graphmrf.field.precision import FieldPrecision
     from graphmrf.field.terms import Term
 
@@ -255,7 +256,7 @@ class SparseField:
         """Return the same field on another design."""
         return SparseField.of(design, self.terms, self.observations, self.fixed)
 
-    def dual_at(self, h: Mapping[str, Any]) -> Dual:
+    def dual_at(self, h: Mapping[str, Any]) -> DualAt:
         """Return what makes the inverse of the covariance of observations times them of normal observations."""
         return SparseSystem(self, h).dual_of
 
@@ -345,7 +346,12 @@ class SparseSystem:
     @cached_property
     def left(self) -> Floats:
         """Variance (n,) that the columns leave of the terms."""
-        parts = (self.h[name] * left for name, (_, left) in self.field.columns.items())
+        return self.left_by(None)
+
+    def left_by(self, terms: Collection[str] | None) -> Floats:
+        """Return the variance (n,) that the columns leave of some terms, or of all."""
+        columns = self.field.columns.items()
+        parts = (self.h[name] * left for name, (_, left) in columns if terms is None or name in terms)
         return sum(parts, start=np.zeros(self.field.design.own.shape[0]))
 
     @cached_property
@@ -378,7 +384,7 @@ class SparseSystem:
         found = {name: math.sqrt(self.h[name]) * Phi for name, (Phi, _) in self.field.columns.items()}
         if self.smoothed is not None:
             found["smoothed"] = self.smoothed
-        return found | {"constant": np.full((self.unit.size, 1), math.sqrt(INTERCEPT))}
+        return found | {CONSTANT: np.full((self.unit.size, 1), math.sqrt(INTERCEPT))}
 
     @cached_property
     def smoothed(self) -> Floats | None:
@@ -555,11 +561,18 @@ class SparseSystem:
             found += F @ (F.T @ B)
         return found
 
+    def whitened(self, terms: Collection[str] | None = None) -> Floats:
+        """Return columns (n, q) whose products are the covariance of the errors of coefficients, of some or all."""
+        if terms is None:
+            return self._whitened
+        columns = -self._taken[:, :-1] if "field" in terms else np.zeros(self.Phi.shape)
+        for place in (place for name, place in self.slices.items() if name in terms):
+            columns[:, place] += self.Phi[:, place]
+        return np.asarray(solve_triangular(self._inner, columns.T, lower=True).T)
+
     @cached_property
-    def _whitened(self) -> tuple[Floats, Floats]:
-        """Columns (n, q) of errors of the coefficients at all nodes, and the variance (n,) of the field given them."""
-        columns = self.Phi - self._taken[:, :-1]
-        return np.asarray(solve_triangular(self._inner, columns.T, lower=True).T), self._variance
+    def _whitened(self) -> Floats:
+        return np.asarray(solve_triangular(self._inner, (self.Phi - self._taken[:, :-1]).T, lower=True).T)
 
     @cached_property
     def _variance(self) -> Floats:
@@ -568,8 +581,8 @@ class SparseSystem:
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
         """Posterior mean and variance of the latent field at all nodes, what columns leave included."""
-        H, variance = self._whitened
-        return self.mean, variance + np.einsum("ij,ij->i", H, H) + self.left
+        H = self._whitened
+        return self.mean, self._variance + np.einsum("ij,ij->i", H, H) + self.left
 
     @cached_property
     def mean(self) -> Floats:
@@ -614,7 +627,7 @@ class SparseSystem:
             F, share = F_whole[:, place], float(shares[place].sum())
             product = F @ (F.T @ a)
             trace, explained = trace + share, explained + product
-            if name == "constant":
+            if name == CONSTANT:
                 continue
             slope = 0.5 * (share - float(a @ product))
             if name in self.field.columns:
@@ -644,81 +657,48 @@ class SparsePosterior:
         return self.system.h
 
     @property
-    def noise(self) -> float:
-        """Variance of the noise of a usual observation."""
-        return float(self.system.h[NOISE])
-
-    @property
-    def unshared(self) -> Floats:
-        """Variance of every observation that none shares with another: noise, and what columns leave of the terms."""
-        return self.system.noise
-
-    @property
     def observations(self) -> Observations:
         """What is given."""
         return self.system.field.normal
 
-    def mean(self, nodes: Ints) -> Floats:
-        """Return the posterior mean of the latent field."""
-        return np.asarray(self.system.mean[nodes])
-
-    def variance(self, nodes: Ints) -> Floats:
-        """Return the posterior variance of the latent field."""
-        return np.asarray(self.system.moments[1][nodes])
-
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field."""
-        return self.mean(nodes), self.variance(nodes)
+        return np.asarray(self.system.mean[nodes]), np.asarray(self.system.moments[1][nodes])
 
     def parts(self, nodes: Ints) -> dict[str, Floats]:
-        """Return the posterior mean of every term."""
+        """Return the posterior means of the constant and of every term."""
         system = self.system
-        found: dict[str, Floats] = {
-            name: system.Phi[nodes, place] @ system.coefficients[place]
-            for name, place in system.slices.items()
-            if name != "constant"
-        }
-        if system.field.has_field:
-            found["field"] = system.graph_field[nodes]
-        return found
+        found = {name: system.Phi[nodes, at] @ system.coefficients[at] for name, at in system.slices.items()}
+        return found | ({"field": system.graph_field[nodes]} if system.field.has_field else {})
 
-    def joint(self, names: Collection[str], nodes: Ints) -> tuple[Floats, Floats]:
-        """Return posterior mean and joint covariance of the sum of some terms, by their columns, at some nodes."""
-        system = self.system
-        places = [np.arange(at.start, at.stop) for name, at in system.slices.items() if name in names]
-        chosen = np.concatenate([np.zeros(0, dtype=np.int64), *places])
-        Phi = system.Phi[np.ix_(nodes, chosen)]
-        inverse = cho_solve((system._inner, True), np.eye(system.Phi.shape[1]))
-        return Phi @ system.coefficients[chosen], np.asarray(Phi @ inverse[np.ix_(chosen, chosen)] @ Phi.T)
-
-    def covariance_times(self, nodes: Ints, Z: Floats) -> Floats:
-        """Return the joint posterior covariance at some nodes times columns."""
+    def covariance_times(self, nodes: Ints, Z: Floats, terms: Collection[str] | None = None) -> Floats:
+        """Return the joint posterior covariance at some nodes, or of some terms there, times columns."""
         system, everywhere = self.system, np.zeros((self.system.unit.size, Z.shape[1]))
         np.add.at(everywhere, nodes, Z)
-        H = system._whitened[0]
-        found = H @ (H.T @ everywhere) + system.left[:, None] * everywhere
-        if system.field.has_field:
+        H = system.whitened(terms)
+        found = H @ (H.T @ everywhere) + system.left_by(terms)[:, None] * everywhere
+        if system.field.has_field and (terms is None or "field" in terms):
             found += system.unit[:, None] * system.held.solve(system.unit[:, None] * everywhere)
         return np.asarray(found[nodes])
 
     def draw(self, nodes: Ints, count: int, rng: np.random.Generator) -> Floats:
         """Return joint draws of the latent field, shape (count, len(nodes))."""
         system = self.system
-        H = system._whitened[0]
-        found = system.moments[0][:, None] + H @ rng.standard_normal((H.shape[1], count))
+        H = system.whitened()
+        found = system.mean[:, None] + H @ rng.standard_normal((H.shape[1], count))
         found += np.sqrt(system.left)[:, None] * rng.standard_normal(found.shape)
         if system.field.has_field:
             found += system.unit[:, None] * system.held.draw(count, rng)
         return np.asarray(found[nodes].T)
 
-    def dual(self) -> tuple[Floats, Floats]:
-        """Return the inverse covariance of the observations times their values, and its diagonal.
+    def dual(self) -> Dual:
+        """Return what the inverse covariance of the observations says of each.
 
         With latent variances `V` and noise `s` at the observations the diagonal is :math:`1 / s - V / s^2`.
         """
         rows, noise = self.system.field.rows, self.system.noise
-        V = np.minimum(self.variance(rows) - self.system.left[rows], noise * (1.0 - 1e-10))
-        return self.system.dual, (noise - V) / noise**2
+        V = np.minimum((self.system.moments[1] - self.system.left)[rows], noise * (1.0 - 1e-10))
+        return Dual(self.system.dual, (noise - V) / noise**2, noise)
 
     def given(self, observations: Observations) -> SparsePosterior:
         """Return the posterior given other observations, at the same hyper-parameters."""
