@@ -90,6 +90,8 @@ class Found:
         Precision of the noise of every observation over that of a usual one.
     fixed : dict or None
         Shapes that the sparse representation does not search; None for a dense covariance.
+    shares : array, optional
+        Weights of the members of the average, see `AveragedPosterior`.
     """
 
     mode: Mode
@@ -97,6 +99,7 @@ class Found:
     likelihood: Noise
     weights: Floats
     fixed: dict[str, Any] | None
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +130,8 @@ class FittedField:
     def found(self) -> Found:
         """What the search found."""
         fixed = dict(self.field.fixed) if isinstance(self.field, SparseField) else None
-        noise, weights = self.posterior.likelihood, self.field.observations.weights
-        return Found(self.mode, self.points, noise, weights, fixed)
+        given, weights = self.posterior, self.field.observations.weights
+        return Found(self.mode, self.points, given.likelihood, weights, fixed, given.shares)
 
 
 def refit(fitted: FittedField, observations: Observations | Responses, *, seed: int = 0) -> AveragedPosterior:
@@ -144,7 +147,11 @@ def refit_together(fitted: Sequence[FittedField], observations: Labels, *, seed:
     field, first = joined([each.field for each in fitted]).observed(observations), fitted[0]  # type: ignore[arg-type]
     likelihood = first.posterior.likelihood
     if observations.nodes.size > REFITTED:
-        return [AveragedPosterior([each.posterior(x) for x in first.points], likelihood) for each in fields_of(field)]
+        shares = first.posterior.shares
+        return [
+            AveragedPosterior([each.posterior(x) for x in first.points], likelihood, shares)
+            for each in fields_of(field)
+        ]
     with one_blas_thread():
         mode = find_mode(field, first.mode.x, tolerance=_tolerance(observations.nodes.size), damping=WARM)
         averages = _average(field, mode, likelihood, seed=seed, members=len(first.points))
@@ -273,7 +280,7 @@ def rebuild(design: Design, observations: Observations | Responses, options: Fie
     design = with_learned(design, observations, options.learner, options.seed) if options.learner else design
     field = _field_of(design, Prior.of(options.terms, design, options.priors), observations, found)
     members = [field.posterior(x) for x in found.points]
-    return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.likelihood))
+    return FittedField(field, found.mode, found.points, AveragedPosterior(members, found.likelihood, found.shares))
 
 
 def _field_of(
@@ -441,16 +448,23 @@ def _average(field: AnyField, mode: Mode, likelihood: Noise, *, seed: int, membe
     """Return the average over hyper-parameters, the mode alone where the posterior is narrow, for every field."""
     fields = fields_of(field)
     centres = [each.posterior(mode.x) for each in fields]
-    drawn = _members(field, mode, centres, seed, members) if members > 1 else []
+    drawn, last = _members(field, mode, centres, seed, members) if members > 1 else ([], 1.0)
+    shares = np.append(np.ones(1 + len(drawn[2:])), np.full(len(drawn[:2]), last))
     found = []
     for each, centre in zip(fields, centres, strict=True):
-        posterior = AveragedPosterior([centre, *(each.posterior(x) for x in drawn)], likelihood)
+        posterior = AveragedPosterior([centre, *(each.posterior(x) for x in drawn)], likelihood, shares)
         found.append(FittedField(each, mode, [mode.x, *drawn], posterior))
     return found
 
 
-def _members(field: AnyField, mode: Mode, centres: Sequence[Posterior], seed: int, most: int) -> list[Floats]:
-    """Return the members of the average besides the mode: the more, the more a first pair differs from it."""
+def _members(
+    field: AnyField, mode: Mode, centres: Sequence[Posterior], seed: int, most: int
+) -> tuple[list[Floats], float]:
+    """Return the members of the average besides the mode, and the weight of the last pair; all others have 1.
+
+    The more a first pair differs from the mode, the more pairs there are; each begins with a weight of 0, so that no
+    label that moves a little adds a pair at once.
+    """
     nodes = _some_nodes(field, seed)
 
     def predicted(posteriors: Iterable[Posterior]) -> tuple[Floats, Floats]:
@@ -465,13 +479,20 @@ def _members(field: AnyField, mode: Mode, centres: Sequence[Posterior], seed: in
         about = [np.square(each - each[0]) for each in (np.array(means), np.array(stds))]
         return float(sum(each.sum(axis=0).mean() for each in about) / (1 + len(found)) / np.mean(np.square(stds)))
 
+    def beyond(share: float) -> float:
+        """Return how far a share is from that where the mode stands for all to twice that, from 0 to 1."""
+        return min(max(share / _AGREE - 1.0, 0.0), 1.0)
+
     at_mode = predicted(centres)
-    if 1.5 * change([first_draw(mode, seed)]) < _AGREE:  # where the posterior is narrow it is normal
-        return []
+    needed = beyond(1.5 * change([first_draw(mode, seed)]))  # where the posterior is narrow it is normal
+    if not needed:
+        return [], 1.0
     drawn = average(field, mode, count=most - most % 2, seed=seed)
     pair = list(islice(drawn, 2))
     share = change(pair)
-    return [] if share < _AGREE else pair + list(islice(drawn, 2 * math.ceil(0.5 * share / _ERROR) - 2))
+    pairs = min(0.5 * needed * beyond(share) * share / _ERROR, most // 2)
+    whole = math.ceil(pairs)
+    return (pair + list(islice(drawn, 2 * whole - 2)) if whole else []), pairs - whole + 1.0
 
 
 def _some_nodes(field: AnyField, seed: int) -> Ints:

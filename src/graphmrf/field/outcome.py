@@ -557,4 +557,4 @@ def _over_designs(fitted: FittedField, designs: list[Design]) -> AveragedPosteri
     count = max(len(designs), len(points))
     fields = [fitted.field.on(design) for design in designs]
     members = [fields[k % len(fields)].posterior(points[k % len(points)]) for k in range(count)]
-    return AveragedPosterior(members, fitted.posterior.likelihood)
+    return AveragedPosterior(members, fitted.posterior.likelihood, np.resize(fitted.posterior.weights, count))

@@ -10,6 +10,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 from graphmrf.field.noise import NORMAL
 from graphmrf.field.space import NOISE
+from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -133,15 +134,19 @@ class AveragedPosterior:
         The members; the first is the mode.
     likelihood : Noise
         Distribution of an observation about the latent field.
+    shares : array of shape (k,), optional
+        Weights of the members up to a factor; the same for all if None.
     """
 
     members: Sequence[Posterior]
     likelihood: Noise = NORMAL
+    shares: Floats | None = None
 
-    @property
+    @cached_property
     def weights(self) -> Floats:
-        """Weight of every member, the same for all."""
-        return np.full(len(self.members), 1.0 / len(self.members))
+        """Weight of every member."""
+        shares = np.ones(len(self.members)) if self.shares is None else self.shares
+        return np.asarray(shares / shares.sum())
 
     @property
     def h(self) -> Mapping[str, Any]:
@@ -250,7 +255,7 @@ class AveragedPosterior:
 
     def given(self, observations: Observations) -> AveragedPosterior:
         """Return the posterior given other observations, with the same members."""
-        return AveragedPosterior([each.given(observations) for each in self.members], self.likelihood)
+        return AveragedPosterior([each.given(observations) for each in self.members], self.likelihood, self.shares)
 
     def leave_one_out(self) -> Mixture:
         r"""Return the distribution of every observation given all others, at the same hyper-parameters.
