@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
@@ -20,6 +21,7 @@ from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.graph_regressor import GraphRegressor
 from graphmrf.estimators.storage import load as load_model
 from graphmrf.metrics import coverage
+from graphmrf.selection import distance_matched_folds
 
 CASE = random_case(11, n=60, p=3, labelled=40)
 GRAPH, U = CASE.graph, ~CASE.known
@@ -194,6 +196,24 @@ def test_intervals_are_nested_and_cover() -> None:
             assert coverage(y[new], low[new], high[new]) == pytest.approx(level, abs=0.08)
             np.testing.assert_array_equal(low[~new], y[~new])
             widths = high - low
+
+
+def test_conformal_intervals_are_never_narrower_and_imitate_the_holes() -> None:
+    side, rng = 16, np.random.default_rng(0)
+    row, column = np.divmod(np.arange(side**2), side)
+    right, below = np.flatnonzero(column < side - 1), np.flatnonzero(row < side - 1)
+    grid = Graph.from_edges(np.append(right, below), np.append(right + 1, below + side))
+    y = np.sin(row / 3) + np.cos(column / 4) + rng.normal(scale=0.05, size=side**2)
+    fitted = GraphRegressor(members=1).fit(grid, None, np.where(row < 9, y, np.nan))
+    matched, hidden = distance_matched_folds(grid, row < 9), row >= 9
+    assert not matched.is_random
+    held_out, error = fitted.out_of_fold(grid, None, np.where(hidden, np.nan, y), matched.folds, return_std=True)
+    scores = np.sort(np.abs(y[~hidden] - held_out) / error)
+    std = fitted.predict(return_std=True)[1][hidden]
+    for level in (0.5, 0.9):
+        width = max(scores[int(np.ceil((scores.size + 1) * level)) - 1], float(norm.ppf(0.5 + 0.5 * level)))
+        low, high = fitted.predict_interval(level, interval="conformal")
+        np.testing.assert_allclose((high - low)[hidden], 2.0 * width * std, rtol=1e-6)
 
 
 def test_conformal_intervals_are_refused_for_another_graph() -> None:

@@ -426,9 +426,10 @@ class GraphRegressor(AnalysedField):
         level : float in (0, 1)
             Probability that the interval contains the outcome.
         interval : {"field", "conformal"}
-            "field": quantiles of the posterior, hyper-parameters averaged. "conformal", for numbers only: as many
-            standard deviations as the empirical quantile of leave-one-out residuals, which assumes no distribution;
-            infinite when labels are too few for the level.
+            "field": quantiles of the posterior, hyper-parameters averaged. "conformal", for numbers only: never
+            narrower, and at least as many standard deviations wide as the empirical quantile of residuals of held-out
+            labels, on folds that imitate the holes; this assumes no distribution. Infinite when labels are too few for
+            the level.
         of, graph, X
             As in `predict`: an interval for the rate, share or value, or for a new observation.
         """

@@ -36,6 +36,7 @@ from graphmrf.field.space import NOISE
 from graphmrf.field.spectrum import FieldSpectrum
 from graphmrf.field.terms import TERMS, family
 from graphmrf.field.transform import choose_transform
+from graphmrf.selection import distance_matched_folds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -218,10 +219,11 @@ class FieldOutcome:
         return self._filled(of, (self.y > value).astype(np.float64), lambda at: self.reading.above(at, of, value))
 
     def conformal(self, level: float) -> tuple[Floats, Floats]:
-        """Return intervals as wide, in standard deviations, as the leave-one-out residuals of the labels ask for."""
-        scale = self.scale
-        mean, variance = self.posterior.leave_one_out().moments
-        scores = np.sort(np.abs(scale.z - mean) / np.sqrt(variance))
+        """Return the intervals of the model, wider where held-out labels ask for more standard deviations.
+
+        Labels are held out on folds that imitate the holes, or one by one where holes are random.
+        """
+        scale, scores = self.scale, np.sort(self._held_out_scores)
         place = int(np.ceil((scores.size + 1) * level)) - 1
         width = scores[place] if place < scores.size else np.inf
         centre, variance = self._everywhere.outcome.moments
@@ -229,7 +231,18 @@ class FieldOutcome:
         with np.errstate(invalid="ignore"):
             ends = (scale.back(centre + side * width * np.sqrt(variance)) for side in (-1.0, 1.0))
             low, high = (np.where(known, self.y, end) for end in ends)
-        return low, high
+        own = self.interval(level, "observation")
+        return np.minimum(low, own[0]), np.maximum(high, own[1])
+
+    @property
+    def _held_out_scores(self) -> Floats:
+        """Distance of every label from its prediction without it, in standard deviations of that prediction."""
+        mean, variance = (each.copy() for each in self.posterior.leave_one_out().moments)
+        if self.rows.size > 1:
+            matched = distance_matched_folds(self.graph, ~np.isnan(self.y), random_state=self.options.seed)
+            for own, others in () if matched.is_random else self._without_folds(matched.folds):
+                mean[own], variance[own] = others.outcome(self.rows[own]).moments
+        return np.asarray(np.abs(self.scale.z - mean) / np.sqrt(variance))
 
     @property
     def scale(self) -> Scale:
