@@ -17,9 +17,9 @@ from graphmrf import Graph
 from graphmrf._typing import Floats
 from graphmrf.field.precision import (
     FactoredPrecision,
+    FieldPrecision,
     GraphPrecisions,
     IteratedPrecision,
-    Precision,
     Rational,
     SpectralPrecision,
     rational,
@@ -193,7 +193,7 @@ def test_changes_of_log_determinants_are_derivatives(seed: int, far: float, near
     precisions, shape = GraphPrecisions(case.graph, 3), np.array([10.0**far, order, 10.0**near])
     d = np.random.default_rng(seed).uniform(0.0, 2.0, 14)
 
-    def pair(shape: Floats) -> tuple[Precision, Precision]:
+    def pair(shape: Floats) -> tuple[FieldPrecision, FieldPrecision]:
         kappa2, order, near = map(float, shape)
         return precisions.at(kappa2, order, near, d), precisions.at(kappa2, order, near)
 

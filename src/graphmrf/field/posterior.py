@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
+from graphmrf.caching import cached_property
 from graphmrf.field.noise import NORMAL
 from graphmrf.field.space import NOISE
-from graphmrf.kept import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
