@@ -42,14 +42,10 @@ if TYPE_CHECKING:
     from graphmrf.field.reading import Reading
     from graphmrf.field.transform import Scale
 
+# unlabelled nodes that stand for all of them where columns of the covariance, or joint draws, are needed
 _TARGETS = 400
-"""Unlabelled nodes that stand for all of them where columns of the covariance, or joint draws, are needed."""
-
-_HELPS = 0.02
-"""What a suggested label must explain of all other nodes together, over the variance of one node."""
-
-_DRAWS = 1000
-"""Joint draws for sums of a transformed outcome, and of counts and shares."""
+_HELPS = 0.02  # what a suggested label must explain of all other nodes together, over the variance of one node
+_DRAWS = 1000  # joint draws for sums of a transformed outcome, and of counts and shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     from graphmrf.field.posterior import Posterior
     from graphmrf.graph import Graph
 
-_DRAWS = 1000
-"""Draws of the posterior and of permutations: errors of some percent."""
-
-_NODES = 400
-"""Nodes over which linear effects are averaged."""
+_DRAWS = 1000  # draws of the posterior and of permutations: errors of some percent
+_NODES = 400  # nodes over which linear effects are averaged
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from graphmrf.field.observations import DualAt, Responses, Working
     from graphmrf.field.terms import Among, Term
 
+# prior variance of the constant, over the variance of the labels, which are centred: hardly any information
 INTERCEPT = 10.0
-"""Prior variance of the constant, over the variance of the labels, which are centred: hardly any information."""
-
 _SINGULAR = "the covariance of the labels is singular; check for columns of extreme values"
-
-_BLOCK = 2048
-"""Nodes predicted at once."""
+_BLOCK = 2048  # nodes predicted at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,24 +55,12 @@ class SmoothedDesign:
 
 @dataclass(frozen=True, eq=False)
 class DenseField:
-    """The field on the labelled nodes as one dense covariance; an `Evidence` and a maker of posteriors.
+    """The field on the labelled nodes as one dense covariance; an `Evidence` and a maker of posteriors."""
 
-    Attributes
-    ----------
-    data : SmoothedDesign
-        Features of all nodes.
-    terms : tuple of Term
-        The terms.
-    observations : Observations
-        Standardised labels.
-    correlations : Correlations
-        Correlations of the graph among the observations.
-    """
-
-    data: SmoothedDesign
+    data: SmoothedDesign  # features of all nodes
     terms: tuple[Term, ...]
-    observations: Observations | Responses
-    correlations: Correlations
+    observations: Observations | Responses  # standardised labels
+    correlations: Correlations  # correlations of the graph among the observations
 
     @classmethod
     def of(cls, design: Design, terms: tuple[Term, ...], observations: Observations | Responses) -> DenseField:

@@ -45,86 +45,39 @@ if TYPE_CHECKING:
     AnyField: TypeAlias = DenseField | SparseField | ClassFields
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
-
+# nodes up to which the covariance is dense where there is no sparse factor; elsewhere it is up to `DENSE_NODES`
 DENSE_NETWORK = 6000
-"""Nodes up to which the covariance is dense where there is no sparse factor; elsewhere it is up to `DENSE_NODES`."""
-
-PART = 400
-"""Labels on which a search begins when there are many more."""
-
-PART_NODES = 10_000
-"""Nodes of the connected part on which the search of a sparse field begins."""
-
-REFITTED = 600
-"""Labels up to which hyper-parameters are searched again when some labels are left out."""
-
-_AGREE = 0.01
-"""Variance between predictions of mode and members, over their own, below which the mode stands for all."""
-
-_ERROR = 0.005
-"""The same over the number of members: what is left of the error of the average."""
-
-_NORMAL_MEDIAN = 0.6745
-"""Median of the absolute value of a standard normal variable."""
-
-_SETTLED = 0.02
-"""Mean change of weights that ends the rounds of weights and hyper-parameters."""
-
-_ROUNDS = 3
-"""Most rounds of weights and hyper-parameters where labels have heavy tails."""
+PART = 400  # labels on which a search begins when there are many more
+PART_NODES = 10_000  # nodes of the connected part on which the search of a sparse field begins
+REFITTED = 600  # labels up to which hyper-parameters are searched again when some labels are left out
+_AGREE = 0.01  # variance between predictions of mode and members, over their own, below which the mode stands for all
+_ERROR = 0.005  # the same over the number of members: what is left of the error of the average
+_NORMAL_MEDIAN = 0.6745  # median of the absolute value of a standard normal variable
+_SETTLED = 0.02  # mean change of weights that ends the rounds of weights and hyper-parameters
+_ROUNDS = 3  # most rounds of weights and hyper-parameters where labels have heavy tails
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What the search of a fit found: all that another fit of the same field needs besides its data.
+    """What the search of a fit found: all that another fit of the same field needs besides its data."""
 
-    Attributes
-    ----------
-    mode : Mode
-        The most probable hyper-parameters.
-    points : list of array
-        Coordinates of the members of the average, the mode first.
-    likelihood : Noise
-        Distribution of an observation about the latent field.
-    weights : array of shape (m,)
-        Precision of the noise of every observation over that of a usual one.
-    fixed : dict or None
-        Shapes that the sparse representation does not search; None for a dense covariance.
-    shares : array, optional
-        Weights of the members of the average, see `AveragedPosterior`.
-    """
-
-    mode: Mode
-    points: list[Floats]
-    likelihood: Noise
-    weights: Floats
-    fixed: dict[str, Any] | None
-    shares: Floats | None = None
+    mode: Mode  # the most probable hyper-parameters
+    points: list[Floats]  # coordinates of the members of the average, the mode first
+    likelihood: Noise  # distribution of an observation about the latent field
+    weights: Floats  # (m,): precision of the noise of every observation over that of a usual one
+    fixed: dict[str, Any] | None  # shapes that the sparse representation does not search; None for a dense covariance
+    shares: Floats | None = None  # weights of the members of the average, see `AveragedPosterior`
 
 
 @dataclass(frozen=True, eq=False)
 class FittedField:
-    """A field given labels.
+    """A field given labels."""
 
-    Attributes
-    ----------
-    field : DenseField or SparseField
-        The field with its observations.
-    mode : Mode
-        The most probable hyper-parameters.
-    points : list of array
-        Coordinates of the members of the average, the mode first.
-    posterior : AveragedPosterior
-        The latent field given the labels.
-    trial : Trial or None
-        What boosted trees added on held-out labels, where they were on trial.
-    """
-
-    field: DenseField | SparseField
-    mode: Mode
-    points: list[Floats]
-    posterior: AveragedPosterior
-    trial: Trial | None = None
+    field: DenseField | SparseField  # the field with its observations
+    mode: Mode  # the most probable hyper-parameters
+    points: list[Floats]  # coordinates of the members of the average, the mode first
+    posterior: AveragedPosterior  # the latent field given the labels
+    trial: Trial | None = None  # what boosted trees added on held-out labels, where they were on trial
 
     @property
     def found(self) -> Found:
@@ -160,40 +113,21 @@ def refit_together(fitted: Sequence[FittedField], observations: Labels, *, seed:
 
 @dataclass(frozen=True)
 class FieldOptions:
-    """How a field is fitted.
-
-    Attributes
-    ----------
-    terms : tuple of str
-        Names of the terms.
-    likelihood : {"auto", "gaussian", "student"}
-        Distribution of the noise: normal, or Student's t with as many degrees of freedom as the labels suggest. "auto"
-        is normal, with more noise for labels beyond Tukey's outer fences, so that no wild label carries a prediction.
-    representation : {"auto", "dense", "sparse"}
-        Dense covariance, sparse precision, or by the number of nodes.
-    members : int
-        Members of the average over hyper-parameters; 1 for the mode alone.
-    learner : "auto" or regressor of scikit-learn, optional
-        Its out-of-fold predictions are a term; "auto" are boosted trees, if they help.
-    seed : int
-        Seed of everything random.
-    priors : mapping of str to float, optional
-        Scales of some terms a priori, see `Space`.
-    groups : tuple of str
-        The category that each column of features is a level of, empty where there is none; () for none at all.
-    start : Found, optional
-        Where the search begins, that of a fit of nearly the same data; length scales of nonlinear effects in the sparse
-        representation remain those found there, if there are any.
-    """
+    """How a field is fitted."""
 
     terms: tuple[str, ...] = tuple(TERMS)
+    # "gaussian", "student" with as many degrees of freedom as the labels suggest, or "auto": normal, with more noise
+    # for labels beyond Tukey's outer fences, so that no wild label carries a prediction
     likelihood: str = "auto"
-    representation: str = "auto"
-    members: int = MEMBERS
-    learner: Any = None
+    representation: str = "auto"  # "dense" covariance, "sparse" precision, or "auto", by the number of nodes
+    members: int = MEMBERS  # most members of the average over hyper-parameters; 1 for the mode alone
+    learner: Any = None  # regressor whose out-of-fold predictions are a term; "auto" are boosted trees, if they help
     seed: int = 0
+    # where the search begins, that of a fit of nearly the same data; length scales of nonlinear effects in the sparse
+    # representation remain those found there, if there are any
     start: Found | None = None
-    priors: Mapping[str, float] | None = None
+    priors: Mapping[str, float] | None = None  # scales of some terms a priori, see `Space`
+    # the category that each column of features is a level of, empty where there is none; () for none at all
     groups: tuple[str, ...] = ()
 
 
@@ -203,17 +137,7 @@ def fit_field(design: Design, observations: Observations | Responses, options: F
 
 
 def fit_together(design: Design, observations: Labels, options: FieldOptions) -> list[FittedField]:
-    """Return the field fitted to standardised labels, or that of every class with the same hyper-parameters.
-
-    Parameters
-    ----------
-    design : Design
-        Features of all nodes.
-    observations : Observations, Responses or Sides
-        Standardised labels, other observations, or those of every class.
-    options : FieldOptions
-        Terms, likelihood, representation, members and seed.
-    """
+    """Return the field fitted to standardised labels, or that of every class with the same hyper-parameters."""
     prior = Prior.of(options.terms, design, options.priors)
     if options.likelihood == "auto" and isinstance(observations, Observations):
         observations = observations.weighted(observations.weights * _marginal_weights(observations.z))

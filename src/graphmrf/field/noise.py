@@ -9,7 +9,7 @@ an observation is their expectation given how far it lies from what all other ob
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -19,32 +19,11 @@ from scipy.stats import t as student
 if TYPE_CHECKING:
     from graphmrf._typing import Floats
 
-_NODES = 7
-"""Normal distributions in the mixture that stands for Student's t in predictions."""
-
+_NODES = 7  # normal distributions in the mixture that stands for Student's t in predictions
+# degrees of freedom that are searched: below there is hardly a variance, above the tails are normal
 _FREEDOMS = (2.5, 200.0)
-"""Degrees of freedom that are searched: below there is hardly a variance, above the tails are normal."""
-
+# rate of the exponential prior of one over the degrees of freedom: they are above 14 with probability one half
 _PRIOR = 10.0
-"""Rate of the exponential prior of one over the degrees of freedom: they are above 14 with probability one half."""
-
-
-class Noise(Protocol):
-    """The distribution of a number about the latent field."""
-
-    @property
-    def inflation(self) -> float:
-        """Variance of an observation over that of a usual one."""
-
-    @property
-    def components(self) -> tuple[Floats, Floats]:
-        """Weights and variances of the normal distributions that the noise is a mixture of."""
-
-    def weights(self, scores: Floats) -> Floats:
-        """Return the precision of every observation from its standardised leave-one-out residual."""
-
-    def draw_noise(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-        """Return noise of a usual variance of 1."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +34,11 @@ class Gaussian:
 
     @property
     def components(self) -> tuple[Floats, Floats]:
-        """One normal distribution."""
+        """Weights and variances of the normal distributions that the noise is a mixture of: one."""
         return np.ones(1), np.ones(1)
 
     def weights(self, scores: Floats) -> Floats:
-        """Return 1 for every observation."""
+        """Return the precision of every observation from its standardised leave-one-out residual: 1."""
         return np.ones(scores.size)
 
     def draw_noise(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
@@ -111,3 +90,7 @@ class StudentT:
     def draw_noise(self, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
         """Return noise with Student's distribution."""
         return rng.standard_t(self.dof, shape)
+
+
+Noise: TypeAlias = Gaussian | StudentT
+"""The distribution of a number about the latent field."""

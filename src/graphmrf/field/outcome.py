@@ -47,45 +47,22 @@ if TYPE_CHECKING:
     from graphmrf.field.transform import Kind, Scale
     from graphmrf.graph import Graph
 
-_DRAWS = 1000
-"""Joint draws for sums."""
-
-_DENSE_LABELS = 1500
-"""Labels up to which effects of features alone have a dense covariance."""
+_DRAWS = 1000  # joint draws for sums
+_DENSE_LABELS = 1500  # labels up to which effects of features alone have a dense covariance
 
 
 @dataclass(frozen=True, eq=False)
 class FieldOutcome:
-    """A field fitted to the outcome of a graph's nodes.
-
-    Attributes
-    ----------
-    graph : Graph
-        The graph.
-    X : array of shape (n, p)
-        Features, NaN where missing.
-    y : array of shape (n,)
-        Outcomes, NaN where they are to be predicted.
-    labels : Observations or Responses
-        What is known of the outcome, as it was given.
-    reading : Reading
-        From the field to the units of the outcome.
-    imputed : Imputation or None
-        Features with their missing cells filled; None where there are none.
-    fitted : FittedField
-        The field given the labels.
-    options : FieldOptions
-        How it was fitted.
-    """
+    """A field fitted to the outcome of a graph's nodes."""
 
     graph: Graph
-    X: Floats
-    y: Floats
-    labels: Observations | Responses
-    reading: Reading
-    imputed: Imputation | None
-    fitted: FittedField
-    options: FieldOptions
+    X: Floats  # (n, p): features, NaN where missing
+    y: Floats  # (n,): outcomes, NaN where they are to be predicted
+    labels: Observations | Responses  # what is known of the outcome, as it was given
+    reading: Reading  # from the field to the units of the outcome
+    imputed: Imputation | None  # features with their missing cells filled; None where there are none
+    fitted: FittedField  # the field given the labels
+    options: FieldOptions  # how it was fitted
 
     @classmethod
     def fit(

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from graphmrf.field.observations import Observations
 
 _BISECTIONS = 40
-
-CONSTANT = "constant"
-"""Name of the constant among the parts of a mean."""
+CONSTANT = "constant"  # name of the constant among the parts of a mean
 
 
 class Dual(NamedTuple):
@@ -77,13 +75,6 @@ class Posterior(Protocol):
 class Mixture:
     """A mixture of normal distributions for every one of some nodes.
 
-    Attributes
-    ----------
-    weights : array of shape (k,)
-        Weight of every member; they add up to 1.
-    means, variances : arrays of shape (k, n)
-        Mean and variance of every member.
-
     Examples
     --------
     >>> mixture = Mixture(np.array([0.5, 0.5]), np.array([[-3.0], [3.0]]), np.ones((2, 1)))
@@ -92,9 +83,9 @@ class Mixture:
     (0.0, 10.0, 3.0)
     """
 
-    weights: Floats
-    means: Floats
-    variances: Floats
+    weights: Floats  # (k,): weight of every member; they add up to 1
+    means: Floats  # (k, n): mean of every member
+    variances: Floats  # (k, n): its variance
 
     @property
     def moments(self) -> tuple[Floats, Floats]:
@@ -126,21 +117,11 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class AveragedPosterior:
-    """A list of posteriors, one for every member of the average over hyper-parameters and imputed features.
+    """A list of posteriors, one for every member of the average over hyper-parameters and imputed features."""
 
-    Attributes
-    ----------
-    members : sequence of Posterior
-        The members; the first is the mode.
-    likelihood : Noise
-        Distribution of an observation about the latent field.
-    shares : array of shape (k,), optional
-        Weights of the members up to a factor; the same for all if None.
-    """
-
-    members: Sequence[Posterior]
-    likelihood: Noise = NORMAL
-    shares: Floats | None = None
+    members: Sequence[Posterior]  # the first is the mode
+    likelihood: Noise = NORMAL  # distribution of an observation about the latent field
+    shares: Floats | None = None  # (k,): weights of the members up to a factor; the same for all if None
 
     @cached_property
     def weights(self) -> Floats:

@@ -23,21 +23,11 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats
 
 _PROGRESS = logging.getLogger("graphmrf.progress")
-
-MEMBERS = 24
-"""Members of an average over hyper-parameters."""
-
-WARM = 0.01
-"""First damping of a search that begins near its mode."""
-
-_STEPS = 2
-"""Steps of a chain from one member to the next."""
-
-_NARROW = 1e-6
-"""Width of an arc that ends a step where it is."""
-
-_LARGEST_STEP = 2.0
-"""Largest change of a coordinate in one step, in prior standard deviations."""
+MEMBERS = 24  # members of an average over hyper-parameters
+WARM = 0.01  # first damping of a search that begins near its mode
+_STEPS = 2  # steps of a chain from one member to the next
+_NARROW = 1e-6  # width of an arc that ends a step where it is
+_LARGEST_STEP = 2.0  # largest change of a coordinate in one step, in prior standard deviations
 
 
 class Evidence(Protocol):
@@ -69,18 +59,8 @@ def find_mode(
 ) -> Mode:
     """Return the mode of the posterior that is reached from a start.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        The negative log posterior.
-    start : array of shape (size,)
-        Where to begin.
-    max_steps : int
-        Most steps.
-    tolerance : float
-        A step that gains less of the log posterior than this ends the search.
-    damping : float
-        First damping of the steps: 1 from anywhere, less from near the mode.
+    A step that gains less of the log posterior than `tolerance` ends the search; the first `damping` is 1 from
+    anywhere, less from near the mode.
 
     Examples
     --------
@@ -140,18 +120,7 @@ def average(evidence: Evidence, mode: Mode, *, count: int = MEMBERS, seed: int =
 
     Two chains begin at the mode and move in opposite directions on ellipses of the normal distribution there; where
     that is not the posterior, steps are shorter. Every step has random numbers of its own, so that chains of nearly the
-    same posteriors come together, and fewer members are the first of more.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        The negative log posterior.
-    mode : Mode
-        Its mode.
-    count : int
-        Number of members, even.
-    seed : int
-        Seed of the draws.
+    same posteriors come together, and fewer members are the first of more. Their number `count` is even.
     """
     place = partial(_place, mode, cho_factor(mode.curvature, lower=True)[0])
 

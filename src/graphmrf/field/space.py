@@ -25,58 +25,27 @@ if TYPE_CHECKING:
 
     from graphmrf._typing import Floats
 
+# median of the expected sum of the variances of all terms, over that of the outcome, and its log spread
 TOTAL = (2.0, 0.7)
-"""Median of the expected sum of the variances of all terms, over that of the outcome, and its log spread."""
-
-_FARTHEST = 8.0
-"""Largest coordinate whose normal probability differs from 1 in double precision."""
-
+_FARTHEST = 8.0  # largest coordinate whose normal probability differs from 1 in double precision
 NOISE = "noise"
-
+# least variance of the noise over that of the labels: it keeps covariances of smooth fields positive definite
 LEAST_NOISE = 1e-5
-"""Least variance of the noise over that of the labels: it keeps covariances of smooth fields positive definite."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A positive hyper-parameter with a log-normal prior.
+    """A positive hyper-parameter with a log-normal prior."""
 
-    Attributes
-    ----------
-    name : str
-        Its name, "term.quantity".
-    median, spread : float
-        Median, and standard deviation of the logarithm.
-    size : int
-        Number of independent values.
-    """
-
-    name: str
+    name: str  # "term.quantity"
     median: float
-    spread: float
-    size: int = 1
+    spread: float  # standard deviation of the logarithm
+    size: int = 1  # number of independent values
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
     """Coordinates of the variances of some terms and of shapes.
-
-    Attributes
-    ----------
-    terms : tuple of str
-        Terms with a variance; noise comes on top.
-    shapes : tuple of Shape
-        All other hyper-parameters.
-    fixed : mapping of str to array
-        Shapes that are not searched.
-    labels : int
-        Number of labels whose variance is the unit: of few it is an uncertain estimate of that of the outcome.
-    has_noise : bool
-        Whether the noise has a variance of its own; else it is the least.
-    spread : float
-        Log spread of the total, that of the unit apart.
-    scales : mapping of str to float
-        Scales of the standard deviations of some terms a priori, over those of all others.
 
     Examples
     --------
@@ -86,12 +55,14 @@ class Space:
     (['field', 'field.range', 'noise'], 0.1)
     """
 
-    terms: tuple[str, ...]
-    shapes: tuple[Shape, ...]
-    fixed: Mapping[str, Any] | None = None
+    terms: tuple[str, ...]  # terms with a variance; noise comes on top
+    shapes: tuple[Shape, ...]  # all other hyper-parameters
+    fixed: Mapping[str, Any] | None = None  # shapes that are not searched
+    # number of labels whose variance is the unit: of few it is an uncertain estimate of that of the outcome
     labels: int = 10**9
-    has_noise: bool = True
-    spread: float = TOTAL[1]
+    has_noise: bool = True  # whether the noise has a variance of its own; else it is the least
+    spread: float = TOTAL[1]  # log spread of the total, that of the unit apart
+    # scales of the standard deviations of some terms a priori, over those of all others
     scales: Mapping[str, float] | None = None
 
     @cached_property

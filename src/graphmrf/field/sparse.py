@@ -48,33 +48,18 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = "dict[str, tuple[Floats, Floats]]"
 
-_MOST_COLUMNS = 256
-"""Most columns of one term; memory and time grow with it."""
-
-_CELLS = 1e7
-"""Most cells of the columns of one term: 80 MB."""
-
-_FREE = ("field.range", "field.order", "field.near")
-"""Shapes that are searched."""
-
+_MOST_COLUMNS = 256  # most columns of one term; memory and time grow with it
+_CELLS = 1e7  # most cells of the columns of one term: 80 MB
+_FREE = ("field.range", "field.order", "field.near")  # shapes that are searched
+# largest variance, over that of the term, that columns may leave at a node when there could be more of them
 _LEFT = 1e-2
-"""Largest variance, over that of the term, that columns may leave at a node when there could be more of them."""
-
-_STEP = 1e-3
-"""Step of the derivatives by the logarithms of shapes, by finite differences."""
+_STEP = 1e-3  # step of the derivatives by the logarithms of shapes, by finite differences
 
 
 def pivoted_columns(column: Callable[[int], Floats], among: Ints, n: int) -> tuple[Floats, Floats]:
     r"""Return columns (n, k) with :math:`\Phi\Phi' \approx K` for a covariance of variance 1, and what they leave.
 
-    Parameters
-    ----------
-    column : callable
-        Returns a column (n,) of `K`.
-    among : integer array
-        Nodes to choose pivots from; the next is the one of which the columns leave most.
-    n : int
-        Number of nodes.
+    `column` returns one (n,) of `K`; the next pivot is the node of `among` of which the columns leave most.
 
     Examples
     --------
@@ -121,30 +106,16 @@ def _leading(columns: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class SparseField:
-    """The field by a sparse precision and columns; an `Evidence` and a maker of posteriors.
+    """The field by a sparse precision and columns; an `Evidence` and a maker of posteriors."""
 
-    Attributes
-    ----------
-    design : Design
-        Features of all nodes.
-    terms : tuple of Term
-        The terms.
-    observations : Observations
-        Standardised labels.
-    precisions : GraphPrecisions
-        Precisions of the graph field.
-    fixed : mapping
-        Shapes that are not searched here: the length scales of nonlinear effects, and the order of 1 where no other has
-        a sparse factor.
-    columns : mapping of str to pair of array
-        Columns (n, q) of unit variance of every term that does not change with the range, and what they leave.
-    """
-
-    design: Design
+    design: Design  # features of all nodes
     terms: tuple[Term, ...]
-    observations: Observations | Responses
-    precisions: GraphPrecisions
+    observations: Observations | Responses  # standardised labels
+    precisions: GraphPrecisions  # precisions of the graph field
+    # shapes that are not searched here: the length scales of nonlinear effects, and the order of 1 where no other has
+    # a sparse factor
     fixed: Mapping[str, Any]
+    # columns (n, q) of unit variance of every term that does not change with the range, and what they leave
     columns: Columns
 
     @classmethod
@@ -295,8 +266,8 @@ def _derivative(system: SparseSystem, moved: SparseSystem) -> tuple[float, Float
     return 0.5 * (determinant - float(system.dual @ product)) / _STEP, product / _STEP
 
 
+# parts of the equations that do not depend on observations
 _OF_THE_FIELD = ("left", "prior", "unit", "smoothed", "groups", "Phi", "slices")
-"""Parts of the equations that do not depend on observations."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,15 +26,10 @@ if TYPE_CHECKING:
     from graphmrf._typing import Floats, Ints
     from graphmrf.graph import Graph
 
-_ACCURACY = 1e-7
-"""Singular value, over the largest, below which a function of the spectrum is left out."""
-
-_GRID = (40, 12)
-"""Ranges and orders of the table from which they are found."""
-
+_ACCURACY = 1e-7  # singular value, over the largest, below which a function of the spectrum is left out
+_GRID = (40, 12)  # ranges and orders of the table from which they are found
+# prior of the order of smoothness: within a factor of 2 of 1 in two cases of three
 ORDER = Shape("field.order", 1.0, 0.7)
-"""Prior of the order of smoothness: within a factor of 2 of 1 in two cases of three."""
-
 _LEAST_VARIANCE = 1e-12
 
 

@@ -97,18 +97,10 @@ def _inverse_box_cox(t: Floats, exponent: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """From the units of the outcome to standardised values and back.
+    """From the units of the outcome to standardised values and back."""
 
-    Attributes
-    ----------
-    y : array of shape (m,)
-        The labels.
-    power : Power or None
-        The transform between; None is the identity.
-    """
-
-    y: Floats
-    power: Power | None = None
+    y: Floats  # (m,): the labels
+    power: Power | None = None  # the transform between; None is the identity
 
     @cached_property
     def _unit(self) -> tuple[float, float]:
@@ -237,20 +229,7 @@ def choose_transform(design: Design, nodes: Ints, y: Floats, kinds: tuple[Kind, 
 
     Exponents are found at the hyper-parameters of the untransformed outcome; then the field is fitted under every
     transform. Of many labels a random part decides. A fitted exponent costs half the logarithm of the number of labels
-    (the Bayesian information criterion).
-
-    Parameters
-    ----------
-    design : Design
-        Features of all nodes.
-    nodes : integer array of shape (m,)
-        The labelled nodes.
-    y : array of shape (m,)
-        Their outcomes; positive for "log" and "box-cox".
-    kinds : tuple of str
-        The transforms to compare.
-    seed : int
-        Seed of the part.
+    (the Bayesian information criterion). Outcomes `y` (m,) of the nodes must be positive for "log" and "box-cox".
     """
     if kinds == ("identity",):
         return Scale(y)
