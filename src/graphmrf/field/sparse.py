@@ -197,9 +197,8 @@ class SparseField:
             slopes, products = system.derivatives()
             moved = list(beside)
         for name, each in zip(free, moved, strict=True):
-            slopes[name], products[name] = _derivative(system, each)
-            if self._is_largest(h, name):
-                slopes[name], products[name] = 0.0, -products[name]
+            at_most = self._is_largest(h, name)
+            slopes[name], products[name] = (0.0, -_product(system, each)) if at_most else _derivative(system, each)
         if working.third is not None:
             precision = system.precision
             push = system.solve(working.skew(precision)[:, None])[:, 0]
@@ -246,6 +245,12 @@ class SparseField:
 
 def _kernel(Z: Floats, node: int) -> Floats:
     return np.asarray(np.exp(-0.5 * squared_distances(Z, Z[node : node + 1])[:, 0]))
+
+
+def _product(system: SparseSystem, moved: SparseSystem) -> Floats:
+    """Return the derivative of the covariance times `dual` by the logarithm of a shape."""
+    a = system.dual[:, None]
+    return np.asarray((moved.shaped_times(a) - system.shaped_times(a))[:, 0] / _STEP)
 
 
 def _derivative(system: SparseSystem, moved: SparseSystem) -> tuple[float, Floats]:
