@@ -204,3 +204,36 @@ def test_observations_keep_what_was_counted() -> None:
     np.testing.assert_allclose(
         model.out_of_fold(ring, None, y, folds), model.regressor_.out_of_fold(ring, None, y, folds)
     )
+
+
+def test_the_probability_of_a_high_rate(folder: Path) -> None:
+    options = ("--target", "cases", "--likelihood", "poisson", "--exposure", "people", "--above", "0.08")
+    code, text, table = predict(folder, *options, "--report", str(folder / "page.html"))
+    assert code == 0, text
+    frame = pd.read_csv(folder / "nodes.csv")
+    graph = Graph.from_edges(np.arange(N), (np.arange(N) + 1) % N)
+    model = GraphRegressor(likelihood="poisson").fit(graph, frame[["x"]], frame["cases"], exposure=frame["people"])
+    probability = np.asarray(model.probability(above=0.08))
+    np.testing.assert_allclose(table["probability_above"], probability, atol=1e-6)
+    line = (
+        f"{(probability > 0.95).sum()} nodes of {N} exceed 0.08 with a probability above 95 %, and "
+        f"{(probability < 0.05).sum()} with one below 5 %."
+    )
+    assert line in " ".join(text.split())
+    assert line in (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_probability_of_a_high_number(folder: Path) -> None:
+    code, text, table = predict(folder, "--target", "cases", "--above", "20", "--method", "field")
+    assert code == 0, text
+    frame = pd.read_csv(folder / "nodes.csv")
+    known = frame["cases"].notna()
+    np.testing.assert_array_equal(table["probability_above"][known], frame["cases"][known] > 20)
+    assert table["probability_above"][~known].between(0.0, 1.0, inclusive="neither").any()
+    code, text, _ = predict(folder, "--target", "cases", "--above", "20", "--method", "lp")
+    assert code == 2
+    assert "--method lp does not offer the probability of exceeding a value; use --method field" in " ".join(
+        text.split()
+    )
+    code, text, _ = predict(folder, "--target", "cases", "--above", "nan")
+    assert "--above must be a finite number, got nan" in " ".join(text.split())

@@ -276,6 +276,13 @@ def test_predictions_are_drawn_by_rank_or_on_a_map(monkeypatch: pytest.MonkeyPat
     squares = geopandas.GeoSeries(shapely.box(places["x"], 0, places["x"] + 1, 1), index=IDS)
     areas = model.plot(squares.iloc[::-1], ax=figure.add_subplot()).collections[0]
     np.testing.assert_allclose(areas.get_array(), model.predict())
+    with pytest.raises(InvalidInputError, match="LinearGraphConvolution has no probability of exceeding a value"):
+        model.plot(ax=figure.add_subplot(), above=1.0)
+    field = GraphRegressor(learner=None).fit(GRAPH, X, Y)
+    for where, axes in ((places, figure.add_subplot()), (squares, figure.add_subplot())):
+        drawn = field.plot(where.iloc[::-1], ax=axes, above=1.0).collections[0]
+        np.testing.assert_allclose(drawn.get_array(), field.probability(above=1.0))
+        np.testing.assert_allclose(drawn.norm.boundaries, [0.0, 0.05, 0.2, 0.8, 0.95, 1.0])
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtraError, match=r"graphmrf\[figures\]"):
         model.plot()

@@ -273,6 +273,19 @@ def test_any_scale_of_values_is_readable(make_report: Maker, scale: float) -> No
     np.testing.assert_allclose(shown, target.value[[int(node) for node, _ in rows]], atol=0.01 * scale)
 
 
+def test_probabilities_of_exceedance_are_drawn_in_classes(make_report: Maker) -> None:
+    probability = np.linspace(0.0, 1.0, 40)
+    target = replace(make_report().targets[0], above=1.5, exceeding=probability)
+    content = render(make_report(targets=(target,)))
+    drawn = data_of(content)["targets"][0]
+    assert drawn["maps"]["above"]["classes"] == ["below 5 %", "5 to 20 %", "20 to 80 %", "80 to 95 %", "above 95 %"]
+    codes = np.frombuffer(b64decode(drawn["above_class"]["data"]), np.int32)
+    edges = np.array([0.05, 0.2, 0.8, 0.95])
+    np.testing.assert_array_equal(codes, (probability[:, None] >= edges).sum(axis=1))
+    words = Reader(content).words()
+    assert "2 nodes of 40 exceed 1.5 with a probability above 95 %, and 2 with one below 5 %." in words
+
+
 def test_the_same_report_gives_the_same_page(make_report: Maker) -> None:
     assert render(make_report(300)) == render(make_report(300))
 

@@ -148,6 +148,10 @@ Classify = Annotated[bool, _method(None, "Treat numbers of the target, such as 0
 Folds = Annotated[int, _method("K", "Folds of the cross-validation.")]
 FoldSeed = Annotated[int, _method("S", "Seed of the folds and of every random probe.", least=0)]
 
+Above = Annotated[
+    float | None,
+    _output("X", "Also the probability of more than X, by field: of counts the rate, of successes the share."),
+]
 Suggest = Annotated[int, _output("K", "Also name the K nodes whose labels would help most, by field.", least=0)]
 TableOutput = Annotated[
     Path | None,
@@ -233,6 +237,7 @@ class TargetOptions:
     std: Std = None
     value_weight: ValueWeight = None
     classify: Classify = False
+    above: Above = None
     suggest: Suggest = 0
 
     @property

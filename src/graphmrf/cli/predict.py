@@ -66,7 +66,7 @@ def predict(
         terminal.note([] if quiet else problem.warnings)
 
         paged = report is not None or _keeps_page(output, problem)
-        predictions = _predictions(problem, asked.suggest, paged=paged, quiet=quiet)
+        predictions = _predictions(problem, asked, paged=paged, quiet=quiet)
         notes = [*problem.notes, *(note for each in predictions for note in each.notes)]
         shown = later.results.page_of(problem.table, predictions, notes, context, features=problem.features.names)
         content = later.report.page_content(shown) if paged else None
@@ -86,8 +86,8 @@ def predict(
             later.results.show_results(problem.table, predictions, saved=saved)
 
 
-def _predictions(problem: "Problem", suggest: int, *, paged: bool, quiet: bool) -> "list[Prediction]":
-    """Return the prediction of every target, with groups, suggestions and what a page shows as far as asked for."""
+def _predictions(problem: "Problem", asked: options.TargetOptions, *, paged: bool, quiet: bool) -> "list[Prediction]":
+    """Return the prediction of every target, with all that is asked for and what a page shows."""
     field = later.comparison.DEFAULT  # takes some thirty times as long as another method; at the end come error bars
     steps = [*(30.0 if method.key == field else 1.0 for method in problem.methods), 1.0] * len(problem.targets)
     X, made = problem.features.unfilled, []
@@ -97,7 +97,8 @@ def _predictions(problem: "Problem", suggest: int, *, paged: bool, quiet: bool) 
             found = later.comparison.predict_outcome(problem.table.graph, X, y, settings, name=name, advance=advance)
             if problem.groups is not None:
                 found = found.with_groups(problem.groups, problem.weights)
-            found = found.with_suggestions(suggest) if suggest else found
+            found = found if asked.above is None else found.with_probability(asked.above)
+            found = found.with_suggestions(asked.suggest) if asked.suggest else found
             made.append(found.with_details(X) if paged else found)
     return made
 

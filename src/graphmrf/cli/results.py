@@ -27,6 +27,7 @@ from graphmrf.report import Content, PredictionReport, pack_content, tables
 from graphmrf.text import decimals, number, r2_in_words
 
 OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed", "left_out", "residual")
+ABOVE = "probability_above"  # column where a value was asked about
 CLASS_COLUMNS = ("prediction", "probability", "observed", "left_out")
 
 
@@ -120,7 +121,8 @@ def _columns(found: Prediction) -> dict[str, Any]:
     unknown = np.where(known, 0.0, np.nan), *[np.where(known, found.values, np.nan)] * 2
     bars = unknown if found.std is None else (found.std, found.lower, found.upper)
     tested = found.at_labels("out_of_fold"), found.at_labels("residual")
-    return dict(zip(OUTPUT_COLUMNS, (found.values, *bars, known, *tested), strict=True))
+    of_numbers = dict[str, Any](zip(OUTPUT_COLUMNS, (found.values, *bars, known, *tested), strict=True))
+    return of_numbers | ({} if found.exceeding is None else {ABOVE: found.exceeding})
 
 
 def page_of(
@@ -333,6 +335,8 @@ def _show_numbers(found: Prediction) -> None:
         terminal.say(found.predicts_nothing)
     if len(found.methods) > 1:
         _print_methods(found, (found.score_name, "±", "alpha"))
+    if found.exceedance:
+        terminal.say(f"{found.exceedance}.")
     if found.by_distance is not None and found.in_regions:
         terminal.say(f"{tables.DISTANCE_TITLE}:")
         terminal.print_table(tables.distance_heads(found.level), tables.distance_cells(found.by_distance))
@@ -433,7 +437,7 @@ def _preview(table: AttributedGraph, predictions: Sequence[Prediction], *, most:
     for prediction in predictions:
         columns: dict[str, Any] = {**table.frame[list(table.keys)], **_columns(prediction)}
         hidden = ("observed", "left_out", "residual")
-        known_only = [name for name in columns if name in hidden or name.startswith("probability_")]
+        known_only = [name for name in columns if name in hidden or (name.startswith("probability_") and name != ABOVE)]
         frame = pd.DataFrame(columns)[prediction.predicted].drop(columns=known_only)
         places = _places(frame["prediction"]) if frame["prediction"].dtype.kind == "f" else 3
         rows = zip(*(_cells(frame[name].head(most), places) for name in frame.columns), strict=True)

@@ -15,8 +15,8 @@ from graphmrf import datasets
 from graphmrf._typing import Floats
 from graphmrf.cli.inputs import Memory
 from graphmrf.cli.options import MethodOptions, TargetOptions
-from graphmrf.cli.results import CLASS_COLUMNS, OUTPUT_COLUMNS
-from graphmrf.comparison import AUTO, SUGGESTIONS, Bounds, Settings, choose
+from graphmrf.cli.results import ABOVE, CLASS_COLUMNS, OUTPUT_COLUMNS
+from graphmrf.comparison import AUTO, EXCEEDANCE, SUGGESTIONS, Bounds, Settings, choose
 from graphmrf.comparison.candidates import DEFAULT, ENOUGH, Values
 from graphmrf.comparison.prediction import GROUP_COLUMNS
 from graphmrf.datasets import AttributedGraph, Features
@@ -100,7 +100,9 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
 
 def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) -> Settings:
     """Return the checked settings of a prediction; errors name the option."""
-    needs = (*(["totals of groups"] if asked.group else []), *([SUGGESTIONS] if asked.suggest else []))
+    wanted = {"totals of groups": asked.group, SUGGESTIONS: asked.suggest, EXCEEDANCE: asked.above is not None}
+    if asked.above is not None and not np.isfinite(asked.above):
+        raise InvalidInputError(f"--above must be a finite number, got {asked.above}")
     method = _method_for(how.likelihood, how.method, asked)
     with _named_by_option():
         return Settings(
@@ -110,7 +112,7 @@ def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) ->
             random_state=how.seed,
             transform=how.transform,
             conformal=how.conformal,
-            needs=needs,
+            needs=tuple(name for name, each in wanted.items() if each),
             level=how.interval,
             bounds=Bounds(how.at_least, how.at_most, how.integer),
             likelihood=how.likelihood,
@@ -272,7 +274,7 @@ def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settin
         _check_suggest(table, name, y, asked.suggest)
     if asked.group is not None and all(isinstance(each, Labels) for each in targets.values()):
         raise InvalidInputError(f"--group is for numbers, got classes in {listing(names)}; leave out --group")
-    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS}
+    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS, ABOVE}
     made = results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}
     if taken := [key for key in table.keys if key in made]:
         kind = "id" if taken[0] == table.id else "time"

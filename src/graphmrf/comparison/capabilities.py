@@ -4,12 +4,14 @@ from inspect import signature
 from typing import Any
 
 SUGGESTIONS = "suggested labels"  # which classes have, too
+EXCEEDANCE = "the probability of exceeding a value"
 
 CAPABILITIES = {
     "a transform of the outcome": ("__init__", "transform"),
     "conformal intervals": ("predict_interval", "interval"),
     "totals of groups": ("predict_total", ""),
     "a learning curve": ("expected_learning_curve", ""),
+    EXCEEDANCE: ("probability", "above"),
     SUGGESTIONS: ("suggest", ""),
 }
 """What may be asked of a method for numbers: the method that its estimator must have, and a parameter of that."""

@@ -17,7 +17,7 @@ from graphmrf.comparison.candidates import (
     compare_methods,
     few_of_a_class,
 )
-from graphmrf.comparison.capabilities import is_conformal, offers
+from graphmrf.comparison.capabilities import CAPABILITIES, EXCEEDANCE, is_conformal, offers
 from graphmrf.comparison.explanation import (
     Explanation,
     dependence_curves,
@@ -29,6 +29,7 @@ from graphmrf.comparison.explanation import (
 )
 from graphmrf.comparison.settings import Settings
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.base import PROBABILITIES
 from graphmrf.estimators.graph_classifier import sureness
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import Method
@@ -81,6 +82,9 @@ class Prediction:
     coverage: pd.DataFrame | None = None
     by_distance: pd.DataFrame | None = None
     by_spread: pd.DataFrame | None = None
+    # above, exceeding: a value, and (n,): the probability of more at every node, see `with_probability`
+    above: float | None = None
+    exceeding: Floats | None = None
     groups: pd.DataFrame | None = None  # means and totals of groups, see `with_groups`
     suggested: pd.DataFrame | None = None  # nodes to label next, see `suggested_labels`
     # measured, notes: lines on how accuracy was measured, and on everything else
@@ -189,6 +193,29 @@ class Prediction:
             found = found.assign(**totals)
         columns = [name for name in GROUP_COLUMNS if name in found]
         return replace(self, groups=found[columns].rename_axis(index=str(groups.name)).reset_index())
+
+    def with_probability(self, above: float) -> Self:
+        """Return the same with the probability of more than a value at every node; unchanged where no model has one.
+
+        Of counts and shares it is that of the rate or share, known counts having noise; a number that is known exceeds
+        the value or not.
+        """
+        model: Any = self.chosen.model if self.chosen else None
+        if not offers(model, *CAPABILITIES[EXCEEDANCE]):
+            return self
+        return replace(self, above=above, exceeding=np.asarray(model.probability(above=above), dtype=np.float64))
+
+    @property
+    def exceedance(self) -> str:
+        """Sentence on how many nodes exceed the value asked about; empty where there is none."""
+        if self.exceeding is None or self.above is None:
+            return ""
+        least, *_, most = PROBABILITIES
+        surely, hardly = int(np.sum(self.exceeding > most)), int(np.sum(self.exceeding < least))
+        return (
+            f"{count(surely, 'node')} of {self.exceeding.size:,} exceed {self.above:g} with a probability above "
+            f"{100 * most:g} %, and {hardly:,} with one below {100 * least:g} %"
+        )
 
     def with_suggestions(self, k: int) -> Self:
         """Return the same with the nodes whose labels would help most; unchanged where no model knows.

@@ -102,9 +102,9 @@ def check_agreement(table: AttributedGraph, names: Collection[str]) -> None:
         return
     for name in names:
         cells = table.rows[name]
-        known = cells.groupby(level=0).nunique()
-        if known.max() > 1:
-            node = int(known.index[np.argmax(known.to_numpy())])
+        different = np.asarray(cells.groupby(level=0).nunique()) > 1
+        if different.any():
+            node = int(np.unique(table.rows.index)[np.argmax(different)])
             rows = np.flatnonzero((table.rows.index == node) & cells.notna().to_numpy())
             other = next(row for row in rows if cells.iloc[row] != cells.iloc[rows[0]])
             raise InvalidInputError(

@@ -64,6 +64,7 @@ Search: TypeAlias = Literal["near", "anew"]
 """Where the search of hyper-parameters begins when a model learns again."""
 
 _SUMS = ("prediction", "std", "lower", "upper")  # columns of a sum or mean of a group
+PROBABILITIES = (0.05, 0.2, 0.8, 0.95)  # ends of the classes of a map of probabilities
 _DRAWS, _BATCH = 1000, 50  # joint draws for sums, and how many of them are made at a time
 
 # Learned numbers that a summary names where an estimator has them.
@@ -165,29 +166,46 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         """Return what a notebook shows."""
         return {"text/plain": repr(self), "text/html": self._repr_html_inner()}
 
-    def plot(self, places: Any = None, *, ax: Any = None) -> Any:
-        """Draw the predictions of the fit, with Matplotlib, and return the axes.
+    def plot(self, places: Any = None, *, ax: Any = None, above: float | None = None) -> Any:
+        """Draw the predictions of the fit, or the probabilities that they exceed a value, and return Matplotlib's axes.
 
         `places` (n, 2), GeoSeries or GeoDataFrame: locations of the nodes, for a map coloured by prediction with black
         rims at labelled nodes. Without it, nodes in the order of their predictions, with two standard deviations where
-        the estimator has them. `ax`: where to draw; a new figure by default. Raises MissingExtraError without
-        Matplotlib, and InvalidInputError if predictions are classes, or places do not match the nodes.
+        the estimator has them. `ax`: where to draw; a new figure by default. `above`: draw the probability of more than
+        this value, see `GraphRegressor.probability`, on a map in the classes of `PROBABILITIES`. Raises
+        MissingExtraError without Matplotlib, and InvalidInputError if predictions are classes, places do not match the
+        nodes, or the estimator has no such probabilities.
         """
         check_fitted(self, "_nodes")
         if ax is None:
             ax = _pyplot().subplots()[1]
-        known, mean = self._nodes.known, values_of(self.predict())
+        known, mean = self._nodes.known, values_of(self.predict() if above is None else self._exceeding(above))
         if mean.dtype.kind not in "fiu":
             raise InvalidInputError("plot draws numbers, got classes; draw a column of predict_proba() instead")
         if places is None:
-            return _draw_ranks(ax, known, mean, _deviations(self))
+            return _draw_ranks(ax, known, mean, _deviations(self) if above is None else 0.0)
         places, rim = self._nodes.align(places, "places"), np.where(known, "black", "none")
+        colours = {} if above is None else _classes_of_probability()
         if hasattr(places, "geometry"):
             areas = places.geometry.to_frame("geometry").assign(mean=mean)
-            return areas.plot("mean", ax=ax, edgecolor=rim, legend=True)
+            return areas.plot("mean", ax=ax, edgecolor=rim, legend=True, **colours)
         x, y = np.asarray(places, dtype=np.float64).T
-        ax.figure.colorbar(ax.scatter(x, y, c=mean, edgecolors=rim), ax=ax)
+        ax.figure.colorbar(ax.scatter(x, y, c=mean, edgecolors=rim, **colours), ax=ax)
         return ax
+
+    def _exceeding(self, above: float) -> Any:
+        model: Any = self
+        if not hasattr(model, "probability"):
+            raise InvalidInputError(
+                f"{type(self).__name__} has no probability of exceeding a value; leave above out, or use GraphRegressor"
+            )
+        return model.probability(above=above)
+
+
+def _classes_of_probability() -> dict[str, Any]:
+    """Return the colours of Matplotlib for classes of probability."""
+    map_ = import_module("matplotlib").colormaps["RdBu_r"]
+    return {"cmap": map_, "norm": import_module("matplotlib.colors").BoundaryNorm([0.0, *PROBABILITIES, 1.0], map_.N)}
 
 
 def _pyplot() -> Any:

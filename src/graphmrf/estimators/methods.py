@@ -92,6 +92,11 @@ class ObservedRegressor(NodeEstimator):
         check_fitted(self, "regressor_")
         return self.regressor_.predict_total(groups, level=level)
 
+    def probability(self, *, above: float) -> Floats:
+        """Return the probability that the rate, the share or the value of every node exceeds one."""
+        check_fitted(self, "regressor_")
+        return np.asarray(self.regressor_.probability(above=above))
+
     def suggest(self, k: int = 1) -> pd.DataFrame:
         """Return the nodes whose observations would help most; see `GraphRegressor.suggest`."""
         check_fitted(self, "regressor_")

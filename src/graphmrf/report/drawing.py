@@ -1,5 +1,6 @@
 """What a report shows, checked; and its drawings of a graph: nodes or cells, outlines, colours, arrays for the page."""
 
+import itertools
 import math
 import re
 from base64 import b64encode
@@ -13,6 +14,7 @@ import pandas as pd
 from graphmrf._typing import Floats, Ints
 from graphmrf.comparison import Prediction
 from graphmrf.errors import InvalidInputError
+from graphmrf.estimators.base import PROBABILITIES
 from graphmrf.graph import Graph
 from graphmrf.report.layout import positions
 from graphmrf.text import count, decimals, number
@@ -239,7 +241,18 @@ def target_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     arrays = {name: packed(drawing.mean(values), "<f8") for name, values in columns.items()}
     if target.held_out is None:
         del arrays["left_out"], arrays["residual"]
+    if target.exceeding is not None:
+        probability = drawing.mean(target.exceeding)
+        arrays |= {
+            "probability_above": packed(probability, "<f8"),
+            "above_class": packed(_probability_class(probability), "<i4"),
+        }
+        found["above_text"] = f"probability of more than {target.above:g}"
     return found | arrays | {"decimals": decimals(target.values), "interval": f"{100 * target.level:g} % interval"}
+
+
+def _probability_class(probability: Floats) -> Ints:
+    return np.digitize(probability, PROBABILITIES)
 
 
 def _class_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
@@ -262,7 +275,8 @@ def maps(target: Prediction, *, extreme: float = 3.0) -> dict[str, Packed | None
     """The colours of every map, None for one without values.
 
     Of numbers: by value, observed where known; by standard deviation; by the standardised residual of labels that were
-    held out, of which by chance 1 in 400 lies beyond the ends of the colours. Of classes: by class; by the probability
+    held out, of which by chance 1 in 400 lies beyond the ends of the colours; by the probability to exceed a value, in
+    classes. Of classes: by class; by the probability
     of the predicted class, strong where it is low, as of large standard deviations.
     """
     if target.classes is not None:
@@ -279,7 +293,17 @@ def maps(target: Prediction, *, extreme: float = 3.0) -> dict[str, Packed | None
         z = target.held_out["residual"].to_numpy()
         residual = _legend(z[np.isfinite(z)], -extreme, extreme, 1) | _colours("residual", 7)
         residual |= {"values": "residual", "only": "observed"}
-    return {"value": value, "std": std, "residual": residual}
+    above = None if target.exceeding is None else _probability_map()
+    return {"value": value, "std": std, "residual": residual, "above": above}
+
+
+def _probability_map() -> Packed:
+    """The classes of probabilities to exceed a value, from unlikely to likely."""
+    edges = [f"{100 * each:g}" for each in PROBABILITIES]
+    between = [f"{low} to {high} %" for low, high in itertools.pairwise(edges)]
+    names = [f"below {edges[0]} %", *between, f"above {edges[-1]} %"]
+    colours = [f"--residual-{i}" for i in range(1, 6)]
+    return {"values": "above_class", "only": "all", "classes": names, "colors": colours, "outlined": True}
 
 
 def _colours(name: str, steps: int) -> Packed:

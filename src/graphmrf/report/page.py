@@ -276,6 +276,7 @@ def _section(report: PredictionReport, target: Prediction, drawn: drawing.GraphD
         "intercept": "" if rows is None or rows.intercept is None else number(rows.intercept),
         "tested": tested,
         "shown_labels": charts.shown_labels(tested),
+        "exceedance": target.exceedance,
         "has_field": bool(target.explanation.shares),
         "score_name": target.score_name,
     }
