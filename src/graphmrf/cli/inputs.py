@@ -184,16 +184,18 @@ def _has_ids(file: TableFile) -> bool:
         return False
 
 
-def check_places(*inputs: Path | None, output: Path | None, group: str | None, report: Path | None) -> list[Path]:
+def check_places(
+    *inputs: Path | None, output: Path | None, group: str | None, report: Path | None, draws: Path | None = None
+) -> list[Path]:
     """Return the files to write, after making sure that each can be written without harming another."""
     groups = None if output is None or group is None else group_file(output, group)
-    for written in (output, groups):
+    for written in (output, groups, draws):
         if written is not None:
             datasets.check_writable(written, geographic=written is output)
     if report is not None:
         check_page(report)
-    check_apart((output, groups, report), inputs)
-    return [path for path in (output, groups, report) if path is not None]
+    check_apart((output, groups, draws, report), inputs)
+    return [path for path in (output, groups, draws, report) if path is not None]
 
 
 def check_page(report: Path, *inputs: Path | None) -> None:

@@ -84,6 +84,26 @@ def filled_table(table: AttributedGraph, imputer: GraphImputer) -> pd.DataFrame:
     return made
 
 
+def drawn_tables(table: AttributedGraph, draws: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return draws of a filled table one below the other, with their numbers from 1 in the column `draw`."""
+    if "draw" in table.frame.columns:
+        raise InvalidInputError(f"{table.path} has a column 'draw', the name of a result; rename it")
+    made = [table.frame.assign(**each).assign(draw=k) for k, each in enumerate(draws, 1)]
+    return pd.concat(made, ignore_index=True)[["draw", *table.frame.columns]]
+
+
+def draws_file(output: Path) -> Path:
+    """Return the file of draws, beside that of the table: without shapes, of which each would have all.
+
+    Examples
+    --------
+    >>> draws_file(Path("filled.csv.gz")).name, draws_file(Path("filled.gpkg")).name
+    ('filled-draws.csv.gz', 'filled-draws.csv')
+    """
+    beside = _beside(output, "draws")
+    return beside.with_suffix(".csv") if datasets.is_geographic(output) else beside
+
+
 def show_filled(frame: pd.DataFrame, imputer: GraphImputer) -> None:
     """Print one row for each filled column: how many cells, by what, and its R² on hidden cells."""
     rows = []
@@ -193,9 +213,13 @@ def group_file(output: Path, column: str) -> Path:
     >>> group_file(Path("rents.2024.csv.gz"), "borough").name
     'rents.2024-by-borough.csv.gz'
     """
-    suffix = "".join(output.suffixes[-2:]) if output.suffix == ".gz" else output.suffix
     safe = re.sub(r"[^\w-]", "_", column)
-    return output.with_name(f"{output.name.removesuffix(suffix)}-by-{safe}{suffix}")
+    return _beside(output, f"by-{safe}")
+
+
+def _beside(output: Path, what: str) -> Path:
+    suffix = "".join(output.suffixes[-2:]) if output.suffix == ".gz" else output.suffix
+    return output.with_name(f"{output.name.removesuffix(suffix)}-{what}{suffix}")
 
 
 def _all_groups(found: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -474,12 +474,21 @@ def _check_words(column: pd.Series) -> None:
         )
 
 
-def columns_to_fill(table: AttributedGraph, ignore: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+def columns_to_fill(
+    table: AttributedGraph, ignore: Sequence[str], named: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns that have missing cells or help to fill them, in node order, and notes about others.
 
-    Raises InvalidInputError if none of them has a missing cell.
+    Raises InvalidInputError if none of them has a missing cell, or one of those `named` by options is not among them.
     """
     names = datasets.features(table, ignore=ignore).names
+    for name in named:
+        table.require(name)
+        if name not in names or is_category(table.frame[name]):
+            raise InvalidInputError(
+                f"{table.path}, column {name}: --likelihood and --size are for columns of numbers to fill, and this is "
+                f"none of them; have {listing(names)}"
+            )
     frame = pd.DataFrame({name: _numbers_or_classes(table, name) for name in names}, index=table.frame.index)
     if not frame.isna().any().any():
         raise InvalidInputError(
