@@ -277,6 +277,8 @@ def _section(report: PredictionReport, target: Prediction, drawn: drawing.GraphD
         "tested": tested,
         "shown_labels": charts.shown_labels(tested),
         "exceedance": target.exceedance,
+        "above": "" if target.above is None else f"{target.above:g}",
+        "smoothed": bool((target.predicted & target.observed).any()),
         "has_field": bool(target.explanation.shares),
         "score_name": target.score_name,
     }
