@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TypeAlias
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
+from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
+from graphmrf.report.page import asset, templates
 from graphmrf.text import DASH, count, joined, number
 from graphmrf_paper.figures import Drawing
 from graphmrf_paper.findings import (
@@ -98,18 +99,16 @@ def _sources(table: PaperTable) -> str:
     return brackets + (f" {PARTIAL}: not all runs." if any(cell.missing for cell in cells) else "")
 
 
-def as_page(made: Reproduction, drawings: Mapping[str, Drawing], *, shell: Template, style: str) -> str:
+def as_page(made: Reproduction, drawings: Mapping[str, Drawing]) -> str:
     """Return the page as one HTML document that needs no network and no script to be read.
 
-    `drawings` are figures by name; those that are not there are not shown. `shell` is the document around it, with the
-    blocks `tabs`, `sections`, `notes` and `scripts`, and `style` its style sheet.
+    `drawings` are figures by name; those that are not there are not shown.
     """
     pages = _templates()
     goals = [goal for _, found in made.parts for goal in found.goals if goal.met is not None]
     quick = ", quick run" if made.settings.quick else ""
     return pages.get_template("reproduction.html").render(
-        shell=shell,
-        style=Markup(style) + _asset(pages, "reproduction.css"),
+        style=asset("page.css") + _asset(pages, "reproduction.css"),
         script=_asset(pages, "reproduction.js"),
         title="A unifying generative model for graph learning: the experiments of the paper, run again",
         subtitle=f"{len(made.settings.seeds)} splits{quick}; {made.times[-1].sentence()}",
@@ -125,13 +124,9 @@ def as_page(made: Reproduction, drawings: Mapping[str, Drawing], *, shell: Templ
 
 
 def _templates() -> Environment:
-    pages = Environment(
-        loader=PackageLoader("graphmrf_paper"),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    pages = templates()  # for the document around the page
+    pages.loader = ChoiceLoader([PackageLoader("graphmrf_paper"), *filter(None, [pages.loader])])
+    pages.autoescape = select_autoescape(["html"])
     pages.filters |= {
         "number": number,
         "base64": lambda content: base64.b64encode(content).decode(),

@@ -20,7 +20,6 @@ from graphmrf.cli import terminal
 from graphmrf.errors import FetchError, GraphMRFError, InvalidInputError
 from graphmrf.files import atomic
 from graphmrf.report.layout import positions
-from graphmrf.report.page import asset, templates
 from graphmrf.text import count, near_or_all
 from graphmrf_paper import accuracy, classification, coupled, deviations, expected, generative, smoothing
 from graphmrf_paper.attributes import load_raw
@@ -239,8 +238,7 @@ def _write_all(folder: Path, made: Reproduction, outlines: dict[str, Rings] | No
                 _write(folder / "tables" / f"{table.name}.{suffix}", text(table).encode())
     drawings = {} if outlines is None else _drawings(folder, made.parts, outlines, data_dir)
     _write(folder / _DOCUMENT, as_document(made, drawn=outlines is not None).encode())
-    shell, style = templates().get_template("page.html"), asset("page.css")
-    _write(folder / _PAGE, as_page(made, drawings, shell=shell, style=style).encode())
+    _write(folder / _PAGE, as_page(made, drawings).encode())
 
 
 def _drawings(folder: Path, parts: Parts, outlines: dict[str, Rings], data_dir: str | None) -> dict[str, Drawing]:

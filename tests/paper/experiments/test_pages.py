@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from graphmrf.report.page import asset, templates
 from graphmrf.text import DASH
 from graphmrf_paper.figures import Drawing
 from graphmrf_paper.findings import Figure, Findings, Goal, PaperTable, TableCell, TableRow
@@ -38,7 +37,7 @@ def reproduction(remarks: tuple[str, ...] = (), **found: Any) -> Reproduction:
 def page(remarks: tuple[str, ...] = (), **found: Any) -> str:
     made = reproduction(remarks, **found)
     drawings = {figure.name: Drawing(b"", b"<svg/>", 800) for figure in found.get("figures", ())}
-    return as_page(made, drawings, shell=templates().get_template("page.html"), style=asset("page.css"))
+    return as_page(made, drawings)
 
 
 def test_a_cell_shows_ours_the_papers_and_the_difference() -> None:
