@@ -104,7 +104,7 @@ def read_placed(
     if repeated:
         if machines is not None:
             raise InvalidInputError("--repeated runs on this machine; drop --cluster")
-        return later.inputs.read_repeated(nodes, edges, graph)
+        return later.inputs.read_several_rows(nodes, edges, graph)
     if machines is not None and edges is not None and _rows_of_folder(machines, nodes, edges):
         if needs_edges:
             raise InvalidInputError(

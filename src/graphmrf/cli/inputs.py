@@ -49,7 +49,7 @@ class Memory:
         return f"{(self.free or 0) / 1e9:.1f} GB are free"
 
 
-def read_repeated(nodes: Path, edges: Path | None, options: GraphOptions) -> AttributedGraph:
+def read_several_rows(nodes: Path, edges: Path | None, options: GraphOptions) -> AttributedGraph:
     """Return the graph of a table with several rows of a node, as `read_graph` does of one row of each."""
     if "time" in options.of_edges:
         raise InvalidInputError("--repeated and --time exclude each other: give one row for each node and time")

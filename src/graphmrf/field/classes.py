@@ -140,7 +140,7 @@ def fields_of(field: OneField | ClassFields) -> tuple[OneField, ...]:
     return field.each if isinstance(field, ClassFields) else (field,)
 
 
-def joined(fields: Sequence[OneField]) -> OneField | ClassFields:
+def combined(fields: Sequence[OneField]) -> OneField | ClassFields:
     """Return several fields as one."""
     return fields[0] if len(fields) == 1 else ClassFields(tuple(fields))
 

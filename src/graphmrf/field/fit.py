@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 
-from graphmrf.field.classes import ClassFields, Sides, fields_of, joined
+from graphmrf.field.classes import ClassFields, Sides, combined, fields_of
 from graphmrf.field.dense import DenseField
 from graphmrf.field.learned import BOOSTED_TREES, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
@@ -97,7 +97,7 @@ def refit_together(fitted: Sequence[FittedField], observations: Labels, *, seed:
 
     Of many labels the hyper-parameters hardly depend on any of them, and are the same.
     """
-    field, first = joined([each.field for each in fitted]).observed(observations), fitted[0]  # type: ignore[arg-type]
+    field, first = combined([each.field for each in fitted]).observed(observations), fitted[0]  # type: ignore[arg-type]
     likelihood = first.posterior.likelihood
     if observations.nodes.size > REFITTED:
         shares = first.posterior.shares
@@ -192,7 +192,7 @@ def _with_learner(
     is_sparse = _is_sparse(field)
     every = Prior.of(options.terms, designs[0], options.priors).terms
     terms = tuple(term for term in every if term.is_sparse or not is_sparse)
-    larger = joined([replace(each, terms=terms).on(own) for each, own in zip(fields, designs, strict=True)])
+    larger = combined([replace(each, terms=terms).on(own) for each, own in zip(fields, designs, strict=True)])
     start = np.insert(mode.x, larger.space.names.index("learned"), 0.0)
     return larger, find_mode(larger, start, tolerance=_tolerance(labels.nodes.size), damping=WARM), likelihood, trial
 
