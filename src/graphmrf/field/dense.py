@@ -23,6 +23,7 @@ from graphmrf.field.observations import Observations
 from graphmrf.field.posterior import CONSTANT, Dual
 from graphmrf.field.space import NOISE, Space
 from graphmrf.field.spectrum import Correlations, FieldSpectrum
+from graphmrf.linalg.dense import lower_factor, symmetric_inverse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -143,8 +144,7 @@ class DenseField:
             return math.inf, np.zeros(x.size), np.eye(x.size)
         _, working, factor = found
         a = cho_solve((factor, True), working.observations.z, check_finite=False)
-        G = lapack.dpotri(factor, lower=True)[0]
-        G += np.tril(G, -1).T
+        G = symmetric_inverse(factor)
         precision = np.diag(G).copy()
         G -= np.outer(a, a)
         G *= 0.5
@@ -190,7 +190,7 @@ class DenseField:
         if found is None:
             raise ConvergenceError(_SINGULAR)
         K, working, factor = found
-        precision = np.square(_inverse(factor)).sum(axis=0)
+        precision = np.square(lapack.dtrtri(factor, lower=True)[0]).sum(axis=0)
         return DensePosterior(replace(self, observations=working.at_means(precision, partial(_dual, K, h[NOISE]))), h)
 
 
@@ -204,17 +204,7 @@ def _with_diagonal(K: Floats, diagonal: Floats) -> Floats | None:
     """Return the lower Cholesky factor of a covariance with some variances on top."""
     whole = K.copy()
     whole[np.diag_indices_from(whole)] += diagonal
-    return _factor(whole)
-
-
-def _inverse(factor: Floats) -> Floats:
-    return np.asarray(lapack.dtrtri(factor, lower=True)[0])
-
-
-def _factor(K: Floats) -> Floats | None:
-    """Return the lower Cholesky factor, 0 above the diagonal; None where `K` is not positive definite."""
-    factor, failed = lapack.dpotrf(K, lower=True, clean=True)
-    return None if failed else np.asarray(factor)
+    return lower_factor(whole)
 
 
 @dataclass(frozen=True, eq=False)

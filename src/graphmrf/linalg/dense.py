@@ -29,6 +29,20 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def lower_factor(A: Floats) -> Floats | None:
+    """Return the lower Cholesky factor of a matrix, 0 above the diagonal; None where it is not positive definite."""
+    factor, failed = lapack.dpotrf(A, lower=True, clean=True)
+    return None if failed else np.asarray(factor)
+
+
+def symmetric_inverse(factor: Floats) -> Floats:
+    """Return the inverse of the matrix that has a lower Cholesky factor, 0 above the diagonal."""
+    inverse, failed = lapack.dpotri(factor, lower=True)
+    assert not failed
+    inverse += np.tril(inverse, -1).T
+    return np.asarray(inverse)
+
+
 @dataclass(frozen=True, eq=False)
 class Dense:
     """A positive definite matrix `A` of a few thousand rows, exactly: no tolerance, no probes."""
@@ -56,11 +70,7 @@ class Dense:
     @cached_property
     def inverse(self) -> Floats:
         """:math:`A^{-1}`, symmetric."""
-        if not self.A.size:
-            return self.A  # LAPACK refuses it
-        lower, failed = lapack.dpotri(self.factor, lower=True)
-        assert not failed
-        return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+        return symmetric_inverse(self.factor) if self.A.size else self.A  # LAPACK refuses an empty one
 
     def inverse_diagonal(self, *, probes: int = 0, random_state: int = 0) -> Floats:  # noqa: ARG002 - as of iterative ones
         """Return the diagonal of :math:`A^{-1}`."""
