@@ -93,7 +93,7 @@ def _row(name: str, task: Counts, samples: int) -> Row:
     terms = tuple(term for term in TERMS if term not in ("learned", "time"))
     options = FieldOptions(terms, representation="dense", members=1)
     start = time.perf_counter()
-    fit = FieldOutcome.fit_responses(task.graph, task.X, labels, task.exposure, options=options)
+    [fit] = FieldOutcome.fit_responses(task.graph, task.X, [labels], task.exposure, options=options)
     fitted = time.perf_counter()
     found = fit.posterior.values(np.arange(n))
     mean, std, error = _exact(fit, labels, labelled, samples, rng)

@@ -88,7 +88,7 @@ def test_leaving_one_out_of_counts_is_that_of_refits() -> None:
     rows = np.flatnonzero(KNOWN)
     labels = Responses.of(LIKELIHOODS["poisson"], rows, y[rows], np.ones(rows.size))
     options = FieldOptions(("field",), "poisson", members=1)
-    outcome = FieldOutcome.fit_responses(RING, X, labels, np.ones(N), options=options)
+    [outcome] = FieldOutcome.fit_responses(RING, X, [labels], np.ones(N), options=options)
     field: Any = outcome.fitted.field
     expected = 0.0
     for i in range(rows.size):

@@ -15,7 +15,7 @@ from sklearn.metrics import r2_score
 from cases import random_case
 from graphmrf import Graph, GraphRegressor, load
 from graphmrf.field.features import Design
-from graphmrf.field.learned import LEAST_LABELS, boosted_trees, label_means, with_learned
+from graphmrf.field.learned import LEAST_LABELS, LearnedEffects, boosted_trees, label_means, with_learned
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.observations import Observations, Responses
 
@@ -35,7 +35,7 @@ def problem(n: int = 60) -> tuple[Graph, Design, Observations]:
 def test_a_learned_column_is_out_of_fold_at_labels_and_the_mean_of_folds_elsewhere() -> None:
     graph, design, labels = problem()
     found = with_learned(design, labels, Plain(), 0)
-    assert found.learner is not None
+    assert isinstance(found.learner, LearnedEffects)
     known, folds = np.isin(np.arange(60), labels.nodes), found.learner.folds
     expected, elsewhere = np.empty(60), []
     for fold in range(5):

@@ -176,7 +176,7 @@ class DenseField:
 
     def dual_at(self, h: Mapping[str, Any]) -> DualAt:
         """Return what makes the inverse of the covariance of observations times them of normal observations."""
-        return partial(_dual, self._latent(term.among(self, h) for term in self.terms), h[NOISE])
+        return partial(_dual, self.latent(term.among(self, h) for term in self.terms), h[NOISE])
 
     def posterior(self, x: Floats) -> DensePosterior:
         """Return the field given its observations at a point of the hyper-parameters."""

@@ -411,7 +411,7 @@ class FieldOutcome:
         rows = orders.rows(design, owner, nodes)
         posterior = _over_designs(alone, [design.above(rows)])
         others = np.arange(n, n + len(rows.own))
-        values = posterior.weights @ np.array([each.mean(others) for each in posterior.members])
+        values = posterior.weights @ np.array([each.moments(others)[0] for each in posterior.members])
         found, error, mean = orders.averaged(self.reading.unit * values)
         return found, error, self.reading.origin + mean
 
