@@ -10,12 +10,14 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression as Plain
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score
 
 from cases import random_case
 from graphmrf import Graph, GraphRegressor, load
+from graphmrf.errors import InvalidInputError
 from graphmrf.field.features import Design
-from graphmrf.field.learned import LEAST_LABELS, LearnedEffects, boosted_trees, label_means, with_learned
+from graphmrf.field.learned import LEAST_LABELS, LearnedEffects, Trees, boosted_trees, label_means, with_learned
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.observations import Observations, Responses
 
@@ -219,3 +221,28 @@ def test_trees_use_neighbours_that_differ() -> None:
     assert r2_score(y[~known], model.predict()[~known]) > 0.5
     other = model.predict(ring(40), rng.standard_normal((40, 2)))
     assert np.mean(np.abs(other - 0.5)) < 0.2
+
+
+@pytest.mark.parametrize("different", [3, 255, 2000])
+def test_trees_split_a_column_where_scikit_learn_does(different: int) -> None:
+    """Weighted labels, for which scikit-learn would take quantiles of every column in a loop of its own."""
+    rng = np.random.default_rng(different)
+    X = rng.integers(0, different, (1500, 2)) / 7.0
+    z = np.floor(3 * X[:, 0] / X[:, 0].max()) + 0.1 * rng.standard_normal(1500)
+    trees = Trees.fit(Observations.of(np.arange(1500), z), X, 0)
+    expected = boosted_trees(0).fit(X.astype(np.float32), z.astype(np.float32))
+    assert max(len(each) for each in trees.edges) <= 254
+    assert np.mean((trees.predict(X) - expected.predict(X)) ** 2) < 0.01 * z.var()
+
+
+@pytest.mark.parametrize("learner", [Plain, "boosting", 5, LogisticRegression()])
+def test_what_is_no_regressor_is_refused(learner: object) -> None:
+    graph, X, y = stairs(100, 2)
+    with pytest.raises(InvalidInputError, match="learner must be 'auto', None or a regressor"):
+        GraphRegressor(learner=learner).fit(graph, X, y)
+
+
+def test_a_learner_without_features_is_refused() -> None:
+    graph, _, y = stairs(100, 2)
+    with pytest.raises(InvalidInputError, match="LinearRegression needs features"):
+        GraphRegressor(learner=Plain()).fit(graph, None, y)

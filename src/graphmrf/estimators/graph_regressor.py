@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 
 from graphmrf.errors import InvalidInputError, refuses_former_options
 from graphmrf.estimators.analysis import AnalysedField, LabelSelection
@@ -273,6 +274,8 @@ class GraphRegressor(AnalysedField):
                 f"GraphRegressor needs at least 2 labelled nodes, got {outcome.n_labelled}; label more"
             )
         _check_missing(table)
+        if self.learner not in (None, BOOSTED_TREES) and not table.columns.count:
+            raise InvalidInputError(f"{type(self.learner).__name__} needs features X, got none; leave out learner")
         features, notes = _without_useless(table, outcome.known)
         owners = zip(self._categories.owners(table.columns.labels), table.columns.labels, strict=True)
         options = replace(options, groups=tuple("" if owner == column else str(owner) for owner, column in owners))
@@ -323,6 +326,7 @@ class GraphRegressor(AnalysedField):
         """Return the options of the field, checked."""
         check_choice("likelihood", self.likelihood, NAMES)
         check_choice("solver", self.solver, _REPRESENTATIONS)
+        _check_learner(self.learner)
         terms = tuple(TERMS) if self.terms is None else tuple(self.terms)
         absent = {"learned": self.learner is None, "time": graph.product is None}
         terms = tuple(name for name in terms if not absent.get(name))
@@ -567,6 +571,17 @@ def _read_priors(priors: Any) -> dict[str, float]:
                 "out use terms="
             )
     return {name: float(scale) for name, scale in found.items()}
+
+
+def _check_learner(learner: Any) -> None:
+    """Raise unless a learner is "auto", None, or the instance of a regressor."""
+    is_regressor = hasattr(learner, "fit") and hasattr(learner, "predict") and not isinstance(learner, type)
+    named = isinstance(learner, str) and learner == BOOSTED_TREES
+    if not (learner is None or named or (is_regressor and not is_classifier(learner))):
+        raise InvalidInputError(
+            f"learner must be 'auto', None or a regressor of scikit-learn, got {learner!r}; pass an instance, such as "
+            "RandomForestRegressor()"
+        )
 
 
 def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:
