@@ -5,8 +5,10 @@ other). Share of the Poisson deviance of the hidden counts that is explained, ov
 share of new counts that 90 % intervals contain. Peers: a normal field of log((y + 1/2) / E), and R's mgcv with linear
 effects and a Markov random field, where ``Rscript`` is installed. "ahead of log rates" is the mean difference in
 explained deviance and its standard error over draws, "over Poisson" by how much the log evidence of the negative
-binomial exceeds that of the Poisson field, and in how many draws. Models were developed on draws 10 and above and the
-years 2007 and 2009. ``python -m benchmarks.counts [--draws 10] [--years 2011]``.
+binomial exceeds that of the Poisson field, and in how many draws; also for counts of all districts simulated with
+the features and expected numbers of oral cancer, whose rates vary from one to the next by a gamma distribution, by a
+log-normal one of the same variance, or not at all. Models were developed on draws 10 and above and the years 2007 and
+2009. ``python -m benchmarks.counts [--draws 10] [--years 2011]``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 LOG_RATES = "field of log rates"
+RATES = ("gamma", "log-normal", "none")
+SPREAD = 1.0
+"""Variance of the factor by which simulated rates vary."""
 
 _MGCV = """
 library(mgcv); args <- commandArgs(TRUE)
@@ -132,7 +137,12 @@ def measure(draws: int, years: list[int]) -> list[Row]:
     }
     if shutil.which("Rscript"):
         methods |= {"mgcv, Poisson": _mgcv("poisson"), "mgcv, negative binomial": _mgcv("nb")}
-    return [row for task in tasks(years) for row in _rows(task, methods, draws)]
+    rows = [row for task in tasks(years) for row in _rows(task, methods, draws)]
+    base = next(tasks([]))
+    for rates in RATES:
+        counts = [simulated(base, rates, draw) for draw in range(draws)]
+        rows.append(_evidence(replace(base, name=f"simulated, variation of rates: {rates}"), counts))
+    return rows
 
 
 def _rows(task: Counts, methods: Mapping[str, Method], draws: int) -> Iterator[Row]:
@@ -142,14 +152,30 @@ def _rows(task: Counts, methods: Mapping[str, Method], draws: int) -> Iterator[R
         ahead = np.array([row[f"explained {draw}"] for draw in range(draws)], dtype=float) - np.array(logs, dtype=float)
         error = float(ahead.std()) / np.sqrt(max(draws - 1, 1))
         yield row | {"ahead of log rates": f"{ahead.mean():.4f} ± {error:.4f}"}
+    yield _evidence(task, [np.where(_hidden(task, draw), np.nan, task.y) for draw in range(draws)])
+
+
+def _evidence(task: Counts, counts: list[Floats]) -> Row:
+    """Return by how much the log evidence of the negative binomial exceeds that of the Poisson field."""
     gains = []
-    for draw in range(draws):
-        y = np.where(_hidden(task, draw), np.nan, task.y)
-        models = [GraphRegressor(likelihood=name) for name in ("negative-binomial", "poisson")]
-        found_, other = (each.fit(task.graph, task.X, y, exposure=task.exposure).log_evidence_ for each in models)
-        gains.append(found_ - other)
-    ahead = f"{np.mean(gains):.2f}, greater in {sum(gain > 0 for gain in gains)} of {draws} draws"
-    yield {"task": task.name, "method": "evidence of negative binomial", "over Poisson": ahead}
+    for y in counts:
+        models = [GraphRegressor(likelihood=name, learner=None) for name in ("negative-binomial", "poisson")]
+        found, other = (each.fit(task.graph, task.X, y, exposure=task.exposure).log_evidence_ for each in models)
+        gains.append(found - other)
+    ahead = f"{np.mean(gains):.2f}, greater in {sum(gain > 0 for gain in gains)} of {len(counts)} draws"
+    return {"task": task.name, "method": "evidence of negative binomial", "over Poisson": ahead}
+
+
+def simulated(task: Counts, rates: str, seed: int) -> Floats:
+    """Return counts whose rates follow the features and vary by `rates` with variance `SPREAD`, or not ("none")."""
+    rng, n = np.random.default_rng(seed), task.y.size
+    log_variance = np.log1p(SPREAD)
+    own = {
+        "gamma": rng.gamma(1.0 / SPREAD, SPREAD, n),
+        "log-normal": np.exp(np.sqrt(log_variance) * rng.standard_normal(n) - log_variance / 2.0),
+        "none": np.ones(n),
+    }
+    return rng.poisson(task.exposure * np.exp(0.3 * task.X[:, 0]) * own[rates]).astype(np.float64)
 
 
 def _hidden(task: Counts, draw: int) -> Bools:

@@ -31,7 +31,7 @@ def frame() -> pd.DataFrame:
 
 def predict(folder: Path, frame: pd.DataFrame, *options: str) -> tuple[int, str, pd.DataFrame]:
     frame.to_csv(folder / "nodes.csv", index=False)
-    ids = frame["id"].unique()
+    ids = frame.iloc[:, 0].unique()
     pd.DataFrame({"source": ids, "target": np.roll(ids, -1)}).to_csv(folder / "edges.csv", index=False)
     paths, output = [str(folder / name) for name in ("nodes.csv", "edges.csv")], folder / "out.csv"
     result = CliRunner().invoke(app, ["predict", *paths, "-o", str(output), *options])
@@ -99,6 +99,14 @@ def test_single_rows_are_as_without_the_option(frame: pd.DataFrame, tmp_path: Pa
     pd.testing.assert_frame_equal(plain, repeated)
 
 
+def test_the_first_column_has_the_ids_where_no_name_says_so(frame: pd.DataFrame, tmp_path: Path) -> None:
+    options = ("--target", "ph", "--repeated", *(f"--ignore={name}" for name in ("people", "error", "cases")))
+    code, text, table = predict(tmp_path, frame.rename(columns={"id": "lake"}), *options)
+    assert code == 0, text
+    assert "the first column, 'lake', is used as the node id" in text
+    assert table["lake"].tolist() == frame["id"].unique().tolist()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -106,7 +114,7 @@ def test_single_rows_are_as_without_the_option(frame: pd.DataFrame, tmp_path: Pa
             [],
             "is not unique (26 such ids); keep one row per node, choose another column with --id, or predict with --re",
         ),
-        (["--repeated"], "row 6, column people: '416.0' of node 'n2', which has '"),
+        (["--repeated"], "row 4, column people: '68.0' of node 'n1', which has '"),
         (["--repeated"], "a feature must be the same in all rows of a node: give its mean, or leave it out with --ign"),
         (["--repeated", "--group", "people"], "column people: '"),
         (["--repeated", "--method", "lp"], "--repeated is for --method field, got lp"),

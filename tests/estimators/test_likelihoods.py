@@ -126,6 +126,9 @@ def test_known_errors_decide_how_much_a_value_counts() -> None:
     exact = ~HIDDEN & (std < 1)
     np.testing.assert_allclose(mean[exact], y[exact], atol=1.0)
     assert deviation[exact].max() < deviation[~HIDDEN & (std > 1)].min()
+    assert "gaussian, known standard errors" in model.summary()
+    with pytest.raises(InvalidInputError, match="above must be a finite number, got nan"):
+        model.probability(above=np.nan)
     again = GraphRegressor().fit(RING, None, hide(y / 10.0), std=std)
     np.testing.assert_allclose(again.predict(), mean / 10.0, rtol=1e-6)
 

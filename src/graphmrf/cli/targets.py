@@ -584,11 +584,11 @@ def _needed(memory: Memory, graph: Graph, n_features: int, methods: Sequence[Met
 
 
 def _slow_fits(targets: Mapping[str, Values], methods: Sequence[Method]) -> Iterator[str]:
-    """Yield a warning on more than two classes, each of which has a field of its own."""
+    """Yield a warning on more than two classes, whose fields are fitted together."""
     for name, y in targets.items():
         k = y.classes.size if isinstance(y, Labels) else 0
         if k > 2 and DEFAULT in [method.key for method in methods]:
-            yield f"{name}: {k} classes, so {DEFAULT} is fitted {k} times; --method lgc-rp is faster"
+            yield f"{name}: {DEFAULT} has a latent value for each of {k} classes, which takes time; --method lgc-rp is faster"
 
 
 def _target_notes(

@@ -143,11 +143,11 @@ class AttributedGraph:
         return numbers
 
     def carried_forward(self, values: Floats) -> Floats:
-        """Return a column in which rows that a long table lacks have the last known value of their node.
+        """Return a column in which rows that a panel lacks have the last known value of their node.
 
         Rows before the first known value have that one.
         """
-        if self.records is None:
+        if self.time is None or self.records is None:
             return values
         by_node = pd.DataFrame(values).groupby(self.frame[self.id].to_numpy(), sort=False)
         last = by_node.ffill().fillna(by_node.bfill())[0].to_numpy()
@@ -340,7 +340,7 @@ def read_repeated(
     differs between its rows, and the first known cell of any other.
     """
     file = read_table(nodes)
-    name, assumed = id_column(file, id)
+    name, assumed = id_column(file, id, distinct_share=0.0)
     node = _nodes_of_rows(file, name)
     first = np.unique(node, return_index=True)[1]
     once = read_once(file.take(first), name)

@@ -18,12 +18,14 @@ IDS = ("id", "node", "node_id", "nodeid", "vertex", "key", "name")
 ADD, DROP, REFUSE = "add", "drop", "error"  # how edges to unknown ids are treated
 
 
-def id_column(file: TableFile, option: str | None, time: str | None = None) -> tuple[str, tuple[str, ...]]:
+def id_column(
+    file: TableFile, option: str | None, time: str | None = None, *, distinct_share: float = 0.9
+) -> tuple[str, tuple[str, ...]]:
     """Return the id column of a node file, and a note if it was guessed.
 
-    It is the option, else the first well-known name, else a first column (almost) without repeats; with times, the
-    column of the fewest values that has (almost) none of them twice at a time. A few repeated or empty ids are reported
-    by the caller, as no other column would have them.
+    It is the option, else the first well-known name, else a first column (almost) without repeats, or with at least a
+    share of distinct cells; with times, the column of the fewest values that has (almost) none of them twice at a time.
+    A few repeated or empty ids are reported by the caller, as no other column would have them.
     """
     if option is not None:
         return file.require(option, option="--id"), ()
@@ -32,7 +34,7 @@ def id_column(file: TableFile, option: str | None, time: str | None = None) -> t
         if name in known:
             return known[name], ()
     first = next(iter(file.columns))
-    if time is None and _looks_like_ids(file, first):
+    if time is None and _looks_like_ids(file, first, distinct_share):
         return first, (f"{file.path.name}: the first column, '{first}', is used as the node id",)
     found = None if time is None else _ids_at_times(file, time)
     if found is not None:
@@ -42,8 +44,8 @@ def id_column(file: TableFile, option: str | None, time: str | None = None) -> t
     )
 
 
-def _looks_like_ids(file: TableFile, name: str, *, distinct_share: float = 0.9) -> bool:
-    """Whether a column has ids; a few repeats are typing errors, reported as such."""
+def _looks_like_ids(file: TableFile, name: str, distinct_share: float) -> bool:
+    """Whether a column can have ids; a few repeats are typing errors, reported as such."""
     kind = file.values(name).dtype.kind
     distinct = len(pc.unique(file.keys(name).drop_null()))
     return (kind not in "fbM" and distinct >= distinct_share * file.n_rows) or file.n_rows == 0

@@ -215,7 +215,7 @@ class AnalysedField(JointEstimator):
             return Summary("GraphRegressor: not fitted yet")
         n, m = self._nodes.graph.n_nodes, self._nodes.graph.n_edges
         labels = self._field.labels
-        likelihood = labels.likelihood.name if isinstance(labels, Responses) else self.likelihood
+        likelihood = labels.likelihood.title if isinstance(labels, Responses) else self.likelihood
         facts = {"likelihood": likelihood, "nodes": f"{n:,}", "edges": f"{m:,}", "labelled": f"{labels.nodes.size:,}"}
         return summarise(facts, self._field.shares, [str(name) for name in self._columns.labels], self._criteria)
 

@@ -463,6 +463,8 @@ class GraphRegressor(AnalysedField):
             As in `predict`.
         """
         check_fitted(self, "_field")
+        if not np.isfinite(above):
+            raise InvalidInputError(f"above must be a finite number, got {above}")
         found = self._where(graph, X).above(float(above), self._of(of))
         return as_given(found, single=self._single)
 

@@ -198,7 +198,7 @@ def _places(graph: Graph, nodes: Any) -> Ints:
     missing = np.flatnonzero(places < 0)
     if missing.size:
         raise InvalidInputError(
-            f"nodes must be of the graph, got {np.asarray(nodes)[missing[0]]!r} in row {missing[0]} "
+            f"nodes must be of the graph, got {np.asarray(nodes)[missing[0]]} in row {missing[0]} "
             f"({missing.size} such rows in all); drop these rows, or add the nodes to the graph"
         )
     return np.asarray(places)

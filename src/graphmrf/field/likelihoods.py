@@ -75,6 +75,11 @@ class Likelihood:
     has_unit = True  # whether observations determine the spread of latent values; 0 and 1, or classes, do not
 
     @property
+    def title(self) -> str:
+        """Its name in a summary."""
+        return self.name
+
+    @property
     def spread(self) -> float:
         """Log spread of the prior of the total variance: wide where nothing shows how far latent values spread."""
         return TOTAL[1] if self.has_unit else _UNKNOWN
@@ -353,6 +358,11 @@ class Measured(Likelihood):
     typical: float | None = None
     is_whole: bool = False
     unit: float = np.inf
+
+    @property
+    def title(self) -> str:
+        """Its name in a summary."""
+        return f"gaussian, {'known standard errors' if self.typical is None else 'several values of a node'}"
 
     @property
     def shapes(self) -> tuple[Shape, ...]:  # type: ignore[override]  # of the instance
