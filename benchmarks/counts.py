@@ -175,7 +175,8 @@ def simulated(task: Counts, rates: str, seed: int) -> Floats:
         "log-normal": np.exp(np.sqrt(log_variance) * rng.standard_normal(n) - log_variance / 2.0),
         "none": np.ones(n),
     }
-    return rng.poisson(task.exposure * np.exp(0.3 * task.X[:, 0]) * own[rates]).astype(np.float64)
+    mean = task.exposure * np.exp(0.3 * task.X[:, 0]) * own[rates]
+    return np.asarray(rng.poisson(mean), dtype=np.float64)
 
 
 def _hidden(task: Counts, draw: int) -> Bools:

@@ -109,7 +109,7 @@ def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any)
     words = pd.Series(["low", "middle", "high", None] * 16)
     town.write(town.nodes.drop(columns="income").assign(wealth=words))
     job = ("--target", "wealth", "--folds", "2", "--method")
-    said = "note: wealth: field has a latent value for each of 3 classes, which takes time; --method lgc-rp is faster\n"
+    said = "note: wealth: field has a latent value for each of 3 classes, which is slow; try --method lgc-rp\n"
     assert town.run(*job, "field").stderr.startswith(said)
     assert said not in town.run(*job, "lr").stderr
 

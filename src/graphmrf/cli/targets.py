@@ -588,7 +588,7 @@ def _slow_fits(targets: Mapping[str, Values], methods: Sequence[Method]) -> Iter
     for name, y in targets.items():
         k = y.classes.size if isinstance(y, Labels) else 0
         if k > 2 and DEFAULT in [method.key for method in methods]:
-            yield f"{name}: {DEFAULT} has a latent value for each of {k} classes, which takes time; --method lgc-rp is faster"
+            yield f"{name}: {DEFAULT} has a latent value for each of {k} classes, which is slow; try --method lgc-rp"
 
 
 def _target_notes(
