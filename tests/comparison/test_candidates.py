@@ -19,7 +19,7 @@ from graphmrf.comparison.candidates import (
     nested_choice,
 )
 from graphmrf.comparison.explanation import what_carries
-from graphmrf.comparison.scores import standard_error
+from graphmrf.comparison.held_out import standard_error
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Labels
 from graphmrf.estimators.methods import METHODS

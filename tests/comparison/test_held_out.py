@@ -13,7 +13,7 @@ from graphmrf import LabelPropagation
 from graphmrf._typing import Bools, Floats
 from graphmrf.cli import app
 from graphmrf.comparison import HeldOut
-from graphmrf.comparison.scores import standard_error
+from graphmrf.comparison.held_out import standard_error
 from graphmrf.estimators.inputs import read_outcome
 from graphmrf.graph import Graph
 from graphmrf.selection import split, steps_to_label

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import log_loss, mean_poisson_deviance, r2_score
 
 from graphmrf.comparison import compare
-from graphmrf.comparison.scores import R2, Score, standard_error
+from graphmrf.comparison.held_out import R2, Score, standard_error
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.graph import Graph
 from graphmrf.selection import MatchedFolds, distance_matched_folds

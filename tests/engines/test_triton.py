@@ -12,7 +12,6 @@ pytest.importorskip("triton")
 
 SCRIPT = """
 import numpy as np
-from graphmrf.engines import _triton
 from graphmrf.engines.torch import TorchEngine
 from graphmrf.graph import Graph
 
@@ -20,9 +19,8 @@ def check(graph, k, dtype, heavy, allowed):
     rng, arrays = np.random.default_rng(k), (graph.indptr, graph.indices, graph.weights, graph.degrees)
     X, P = rng.normal(size=(2, graph.n_nodes, k)).astype(dtype)
     results = []
-    for kernels in (None, _triton):
-        engine = TorchEngine(*arrays, device="cpu", heavy=heavy)
-        engine.__dict__["_kernels"] = kernels
+    for triton in (False, True):
+        engine = TorchEngine(*arrays, device="cpu", heavy=heavy, triton=triton)
         V, previous = engine.load(X), engine.load(P)
         out, (scale, back) = engine.like(V).fill_(np.nan), np.linspace(0.5, 2.0, 2 * V.shape[1]).reshape(2, -1)
         mask = engine.mask(allowed and X > 0, V.shape[1])

@@ -12,7 +12,7 @@ from graphmrf import Graph
 from graphmrf._typing import Floats
 
 torch = pytest.importorskip("torch")
-neighbours = pytest.importorskip("graphmrf.networks.neighbours")
+neighbours = pytest.importorskip("graphmrf.networks.training")
 
 CASE = random_case(11, n=40, p=3, labelled=20)
 STAR = Graph.from_edges(np.zeros(50, dtype=int), np.arange(1, 51))

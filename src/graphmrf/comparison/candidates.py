@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 
 from graphmrf._typing import Floats, Ints
-from graphmrf.comparison.capabilities import CAPABILITIES, offers
-from graphmrf.comparison.held_out import HeldOut
-from graphmrf.comparison.scores import R2, Score, standard_error
-from graphmrf.comparison.settings import AUTO, Settings
+from graphmrf.comparison.held_out import R2, HeldOut, Score, standard_error
+from graphmrf.comparison.settings import AUTO, CAPABILITIES, Settings, offers
 from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError, refuses_former_options
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.error_bars import interval_width

@@ -9,7 +9,7 @@ import pandas as pd
 
 from graphmrf._typing import Floats, Ints
 from graphmrf.comparison.candidates import FittedMethod
-from graphmrf.comparison.capabilities import offers
+from graphmrf.comparison.settings import offers
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Categories
 from graphmrf.field import EFFECTS
@@ -86,7 +86,7 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
     Parameters
     ----------
     model : estimator
-        Any fitted estimator; what it offers is found by its methods, see `comparison.capabilities`.
+        Any fitted estimator; what it offers is found by its methods, see `offers`.
     X : DataFrame of shape (n, p), or None
         The features of the fit; without them there are no effects of features.
 

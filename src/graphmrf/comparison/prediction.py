@@ -17,7 +17,6 @@ from graphmrf.comparison.candidates import (
     compare_methods,
     few_of_a_class,
 )
-from graphmrf.comparison.capabilities import CAPABILITIES, EXCEEDANCE, is_conformal, offers
 from graphmrf.comparison.explanation import (
     Explanation,
     dependence_curves,
@@ -27,7 +26,7 @@ from graphmrf.comparison.explanation import (
     transform_name,
     what_carries,
 )
-from graphmrf.comparison.settings import Settings
+from graphmrf.comparison.settings import CAPABILITIES, EXCEEDANCE, Settings, is_conformal, offers
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.base import PROBABILITIES
 from graphmrf.estimators.graph_classifier import sureness

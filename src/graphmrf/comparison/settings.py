@@ -1,18 +1,50 @@
-"""How methods are tuned, what is asked of them, and between which bounds values lie."""
+"""How methods are tuned, what they can be asked for, and between which bounds values lie."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from graphmrf._typing import Bools, Floats
-from graphmrf.comparison.capabilities import SUGGESTIONS
-from graphmrf.comparison.scores import R2, Score
+from graphmrf.comparison.held_out import R2, Score
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.methods import METHODS, Method, ObservedRegressor
 from graphmrf.estimators.rows import COUNTED, NUMBERS, LongTable
 from graphmrf.field.likelihoods import LIKELIHOODS
+
+SUGGESTIONS = "suggested labels"  # which classes have, too
+EXCEEDANCE = "the probability of exceeding a value"
+
+CAPABILITIES = {
+    "a transform of the outcome": ("__init__", "transform"),
+    "conformal intervals": ("predict_interval", "interval"),
+    "totals of groups": ("predict_total", ""),
+    "a learning curve": ("expected_learning_curve", ""),
+    EXCEEDANCE: ("probability", "above"),
+    SUGGESTIONS: ("suggest", ""),
+}
+"""What may be asked of a method for numbers: the method that its estimator must have, and a parameter of that."""
+
+
+def offers(model: Any, method: str, parameter: str = "") -> bool:
+    """Return whether an estimator has a method, with a parameter if one is named.
+
+    Examples
+    --------
+    >>> from graphmrf.estimators import LabelPropagation
+    >>> offers(LabelPropagation(), "suggest"), offers(LabelPropagation(), "predict", "return_std")
+    (False, True)
+    """
+    found = getattr(model, method, None)
+    return found is not None and (not parameter or parameter in signature(found).parameters)
+
+
+def is_conformal(model: Any) -> bool:
+    """Return whether an estimator has conformal intervals."""
+    return offers(model, *CAPABILITIES["conformal intervals"])
+
 
 AUTO = "auto"  # the method that is several, of which one is chosen
 TRANSFORMS = ("identity", "log", "box-cox", "yeo-johnson", "auto")
@@ -91,7 +123,7 @@ class Settings:
     random_state: int = 0
     transform: str = "identity"  # transform of the outcome
     conformal: bool = False  # whether intervals are conformal
-    # further capabilities, of `capabilities.CAPABILITIES`, without which a method is not used
+    # further capabilities, of `CAPABILITIES`, without which a method is not used
     needs: tuple[str, ...] = ()
     level: float = 0.9  # probability of the intervals
     bounds: Bounds = Bounds()  # bounds of the values

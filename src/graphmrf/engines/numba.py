@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphmrf.caching import cached_property
-from graphmrf.engines import _kernels
+from graphmrf.engines import kernels
 from graphmrf.engines.protocol import Engine
 
 if TYPE_CHECKING:
@@ -86,13 +86,11 @@ class NumbaEngine(Engine):
     def advance(self, V: Floats, scale: Floats, previous: Floats, back: Floats, mask: Bools, out: Floats) -> Floats:
         weights, scale, back = self._weights_in(V.dtype), scale.astype(V.dtype), back.astype(V.dtype)
         edges = (self._indptr, self._indices, weights, self._degrees)
-        dots: Floats = _kernels.advance(*edges, V, scale, previous, back, mask, out, self._edge_chunks)
+        dots: Floats = kernels.advance(*edges, V, scale, previous, back, mask, out, self._edge_chunks)
         return np.asarray(dots.sum(axis=0))
 
     def subtract(self, out: Floats, coefficient: Floats, V: Floats) -> Floats:
-        squares: Floats = _kernels.subtract(
-            out, coefficient.astype(V.dtype), V, self._degrees, self._row_chunks(self.n)
-        )
+        squares: Floats = kernels.subtract(out, coefficient.astype(V.dtype), V, self._degrees, self._row_chunks(self.n))
         return np.asarray(squares.sum(axis=0))
 
     def mix(self, V: Floats, tables: Floats, kinds: Ints, minus: Floats | None, out: Floats) -> None:
@@ -100,9 +98,9 @@ class NumbaEngine(Engine):
         subtracted = np.empty((0, 0), dtype=out.dtype) if minus is None else minus
         values = tables.astype(V.dtype, copy=False)
         if values.shape[1:] == (1, 1):
-            _kernels.scale(V, values[:, 0, 0].copy(), kinds, subtracted, out, rows)
+            kernels.scale(V, values[:, 0, 0].copy(), kinds, subtracted, out, rows)
         else:
-            _kernels.mix(V, values, kinds, subtracted, out, rows)
+            kernels.mix(V, values, kinds, subtracted, out, rows)
 
     def window(self, k: int, slots: int, rows: Ints | None, dtype: DTypeLike = np.float64) -> HostWindow:
         """Return a window of zeros; one of all rows has them in the order of blocks until it is read."""
@@ -112,7 +110,7 @@ class NumbaEngine(Engine):
     def store(self, V: Floats, window: HostWindow, slot: int) -> None:
         values, rows = window
         chosen = np.empty(0, dtype=np.int64) if rows is None else rows
-        _kernels.store(V, chosen, self._roots, values, slot, self._row_chunks(values.shape[2]))
+        kernels.store(V, chosen, self._roots, values, slot, self._row_chunks(values.shape[2]))
 
     def restore(self, window: HostWindow, slot: int, out: Floats) -> None:
         k = len(window[0])
@@ -122,7 +120,7 @@ class NumbaEngine(Engine):
     def combine(self, window: HostWindow, coefficients: Floats, out: HostWindow, keep: Floats | None = None) -> None:
         weights = coefficients.astype(out[0].dtype, copy=False)
         kept = np.ones(weights.shape[:2], dtype=weights.dtype) if keep is None else keep.astype(weights.dtype)
-        _kernels.combine(window[0], weights, kept, out[0], self._row_chunks(out[0].shape[2]))
+        kernels.combine(window[0], weights, kept, out[0], self._row_chunks(out[0].shape[2]))
 
     def read(self, window: HostWindow) -> Floats:
         values, rows = window
@@ -132,7 +130,7 @@ class NumbaEngine(Engine):
         out, rows = np.empty((M.shape[0], V.shape[1]), dtype=V.dtype), self._row_chunks(M.shape[0])
         V, added = np.ascontiguousarray(V), np.ascontiguousarray(np.empty((0, 0), dtype=V.dtype) if B is None else B)
         typed = tuple(V.dtype.type(number) for number in numbers)
-        _kernels.affine(M.indptr, M.indices, M.data, V, added, typed, out, rows)
+        kernels.affine(M.indptr, M.indices, M.data, V, added, typed, out, rows)
         return out
 
     def _ordered(self, values: Any) -> Any:

@@ -90,7 +90,7 @@ def edge_sums(rows: tuple[Ints, Ints, Floats], first: int, key: Ints, k: int, *,
     n_rows = indptr.size - 1
     if compiled:
         sums, chunks = np.empty((n_rows, k), dtype=np.float32), np.linspace(0, n_rows, n_rows // 4096 + 2)
-        import_module("graphmrf.engines._kernels").sum_edges(rows, first, key, sums, chunks.astype(np.int64))
+        import_module("graphmrf.engines.kernels").sum_edges(rows, first, key, sums, chunks.astype(np.int64))
         return sums
     u = np.repeat(np.arange(first, first + n_rows), np.diff(indptr))
     variables = rademacher_from_bits(edge_words(key, np.minimum(u, indices), np.maximum(u, indices)), k)

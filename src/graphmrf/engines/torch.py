@@ -30,6 +30,7 @@ class TorchEngine(Engine):
     in for the kernels. `heavy`: edges above which a row is cut into segments of this length: a program takes about a
     millisecond for such rows. `memory`: bytes to plan with; by default 80 % of what is free on the device, as the rest
     is for temporary arrays. `chunk`: rows of the passes that need temporary arrays: 64 columns of them are 128 MB.
+    `triton`: whether to use the kernels; by default on a GPU, where Triton is installed.
     """
 
     on_host = False
@@ -45,8 +46,9 @@ class TorchEngine(Engine):
         heavy: int = 1024,
         memory: float | None = None,
         chunk: int = 1 << 18,
+        triton: bool | None = None,
     ) -> None:
-        self._memory, self._chunk = memory, chunk
+        self._memory, self._chunk, self._triton = memory, chunk, triton
         self.n, self._device, self._heavy = degrees.size, torch.device(device), heavy
         self._check_room(indices.nbytes + (0 if weights is None else weights.nbytes) + 40 * self.n, "the graph")
         self._indptr, self._indices = self._put(indptr.astype(np.int64, copy=False)), self._put(indices)
@@ -194,14 +196,14 @@ class TorchEngine(Engine):
 
     @cached_property
     def _kernels(self) -> Any:
-        """The Triton kernels; None on a CPU, and where there is no Triton."""
-        if self._device.type != "cuda":
+        """The Triton kernels; None where plain operations are used."""
+        if not (self._device.type == "cuda" if self._triton is None else self._triton):
             return None
         try:
-            from graphmrf.engines import _triton
+            from graphmrf.engines import triton_kernels
         except ImportError:
             return None
-        return _triton
+        return triton_kernels
 
     @cached_property
     def _rows(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]]:

@@ -84,10 +84,10 @@ def refit_folds(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints
     if hasattr(fitted, "refit_folds"):
         predictions: Floats = fitted.refit_folds(graph, X, outcome, folds)
         return predictions
-    return np.column_stack([found.predict()[outcome.known] for _, found in _refits(fitted, graph, X, outcome, folds)])
+    return np.column_stack([found.predict()[outcome.known] for _, found in refits(fitted, graph, X, outcome, folds)])
 
 
-def _refits(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Iterator[tuple[Bools, Any]]:
+def refits(fitted: Any, graph: Graph, X: Any, outcome: Outcome, folds: Ints) -> Iterator[tuple[Bools, Any]]:
     """Yield each fold (n_labelled,) and the fit without it: with the hyper-parameters chosen, if it has ``fixed``."""
     unfitted = fitted.fixed() if hasattr(fitted, "fixed") else clone(fitted)
     labelled = np.flatnonzero(outcome.known)
@@ -129,7 +129,7 @@ class IntervalCheck:
         """Mean and standard deviation (n_labelled,) at every label by the fit without its fold."""
         known, folds = self.outcome.known, self.folds.folds
         mean, std = np.empty(folds.size), np.empty(folds.size)
-        for own, found in _refits(self.fitted, self.graph, self.X, self.outcome, folds):
+        for own, found in refits(self.fitted, self.graph, self.X, self.outcome, folds):
             mean[own], std[own] = found.predict()[known][own], found.model_std_[known][own]
         return mean, std
 

@@ -131,7 +131,7 @@ def test_a_copy_is_kept_and_read(raw: Path, cache: Path, monkeypatch: pytest.Mon
     stamp = pa.parquet.read_schema(cache / "clean" / folder / "nodes.parquet").metadata[b"graphmrf"].decode()
     assert '"format": 1' in stamp
     assert all(str(sha256) in stamp for sha256 in tiny().files.values())
-    monkeypatch.setattr(catalogue, "_cleaned", None)  # not needed again
+    monkeypatch.setitem(catalogue.RECIPES, "tiny", replace(tiny(), clean=None))  # not needed again
     again = load("tiny", data_dir=raw, cache_dir=cache)
     pd.testing.assert_frame_equal(first.frame, again.frame)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cases
-from graphmrf.engines import _kernels, compiled
+from graphmrf.engines import kernels
 from graphmrf.estimators import LabelPropagation
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ from numba import prange
 from numba.core import caching
 if sys.argv[1:] == ["no locator"]:
     caching.CompileResultCacheImpl._locator_classes = []
-from graphmrf.engines.compiled import Kernel
+from graphmrf.engines.kernels import Kernel
 
 @Kernel
 def total(x):
@@ -180,10 +180,10 @@ def test_one_core_and_all_give_the_same_bits() -> None:
         return LabelPropagation(alpha=0.8).fit(case.graph.to("numba"), None, y).predict()
 
     expected = fit()
-    compiled.IN_CHILD.set()
+    kernels.IN_CHILD.set()
     try:
         found = fit()
     finally:
-        compiled.IN_CHILD.clear()
+        kernels.IN_CHILD.clear()
     np.testing.assert_array_equal(found, expected)
-    assert False in _kernels.advance.dispatchers
+    assert False in kernels.advance.dispatchers
