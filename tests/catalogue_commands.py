@@ -195,7 +195,7 @@ MODEL_COMMANDS = [
         [
             *((f"{SAMPLE} -n {n}", "'--draws'") for n in (0, -1, "x", 1.5)),
             *((f"{SAMPLE} --seed {s}", "'--seed'") for s in (-1, "x")),
-            *((f"{SAMPLE} -n {10**k}", "more than memory holds") for k in (12, 15, 30)),
+            *((f"{SAMPLE} -n {10**k}", "more than fit in memory") for k in (12, 15, 30)),
             ("sample model.json -o out.csv", "there is no table of edges"),
             ("sample model.json edges.csv nodes.csv", "unexpected extra argument"),
             ("sample edges.csv model.json", "looks like"),

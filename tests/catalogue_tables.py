@@ -105,7 +105,7 @@ ODD_TABLES = [
     nodes("the target known", csv(NODES.assign(rent=AGE)), "nothing to predict"),
     nodes("the target constant", csv(NODES.assign(rent=RENT * 0 + 7)), "constant"),
     nodes("the target of one value", csv(NODES.assign(rent=RENT.where(RENT.max() == RENT))), "a single labelled node"),
-    nodes("the target of dates", csv(NODES.assign(rent=pd.Series(["2024-01-31", None] * 15))), "holds dates"),
+    nodes("the target of dates", csv(NODES.assign(rent=pd.Series(["2024-01-31", None] * 15))), "contains dates"),
     nodes("the target of times", csv(NODES.assign(rent=pd.Series(["12:30", None] * 15))), "nodes.csv"),
     nodes("the target of one class", csv(NODES.assign(rent=pd.Series(["yes", None] * 15))), "column rent"),
     nodes(

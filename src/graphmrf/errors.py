@@ -13,7 +13,7 @@ _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
 
 class GraphMRFError(Exception):
-    """Base of everything graphmrf raises on purpose."""
+    """Base class of all errors that graphmrf raises."""
 
 
 class InvalidInputError(GraphMRFError, ValueError):

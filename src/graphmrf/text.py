@@ -13,7 +13,7 @@ DASH = "\N{EN DASH}"
 
 
 def did_you_mean(name: str, known: Iterable[str], *, similar: float = 0.7) -> str:
-    """Return a question with the known names that are nearest to one that is not among them, and a blank; else nothing.
+    """Return a question with the known names most similar to an unknown one, and a blank; empty if none is similar.
 
     Names are alike by `similar` of 1 or more, capitals aside; at .5 'age' suggests 'wage' and 'page'.
     """
@@ -26,7 +26,7 @@ def did_you_mean(name: str, known: Iterable[str], *, similar: float = 0.7) -> st
 
 
 def near_or_all(name: str, known: Collection[str]) -> str:
-    """Return the same question for a name of a fixed list, or the whole list where none is near."""
+    """Return the same question for a name of a fixed list, or the whole list if none is similar."""
     return did_you_mean(name, known, similar=0.5).rstrip() or f"there are {', '.join(known)}"
 
 
@@ -57,7 +57,7 @@ def decimals(values: ArrayLike) -> int | None:
 
 
 def number(value: float | None, places: int | None = 3) -> str:
-    """Return a number with thousands separated, and none that rounds to 0 below it; a dash for none or NaN."""
+    """Return a number with thousands separated and without a minus before 0; a dash for None or NaN."""
     if value is None or not math.isfinite(value):
         return DASH
     return minus_signs(f"{value:.2e}" if places is None else f"{value:z,.{places}f}")

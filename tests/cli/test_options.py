@@ -126,7 +126,7 @@ def test_a_class_of_one_label_is_predicted(town: Any, method: str, others: tuple
 def test_a_long_tail_is_noticed(town: Any) -> None:
     node = np.arange(len(town.nodes))
     town.write(town.nodes.assign(income=np.where(node < 40, np.exp(node / 8), np.nan)))
-    hint = "income: its values have a long tail; --transform auto may be more accurate"
+    hint = "income: its values have a long tail; --transform auto may improve accuracy"
     assert hint in town.run("--target", "income", "--method", "field").stderr
     assert hint not in town.run("--target", "income", "--method", "lp").stderr
     assert hint not in town.run("--target", "income", "--transform", "log").stderr
@@ -137,4 +137,4 @@ def test_a_long_tail_is_noticed(town: Any) -> None:
 
 def test_dates_are_no_classes(town: Any, refused: Callable[..., str]) -> None:
     town.write(town.nodes.assign(since=["2020-01-31", None] * (len(town.nodes) // 2)))
-    assert "column since: holds dates" in refused("--target", "since")
+    assert "column since: contains dates" in refused("--target", "since")

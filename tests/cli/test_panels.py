@@ -78,7 +78,7 @@ def test_rows_that_a_file_lacks_have_the_last_exposure_of_their_node(
         ]
 
     text, found = predictions(long.drop(index=5), "--horizon", "1")
-    assert "people is the last known one of the node in 21 rows that the file lacks" in text
+    assert "people is carried forward from earlier times in 21 rows that the file lacks" in text
     latest = long.loc[long["year"] == 2021].assign(year=2022, cases=np.nan)
     gap = long.loc[[5]].assign(people=long["people"][4], cases=np.nan)
     _, written = predictions(pd.concat([long.drop(index=5), gap, latest]))

@@ -27,7 +27,7 @@ datasets_group = typer.Typer(
 
 
 class Preset(StrEnum):
-    """What an export holds: the values as they were measured, or as the paper's experiments use them."""
+    """Values of an export: as they were measured, or as the paper's experiments use them."""
 
     raw = "raw"
     paper = "paper"

@@ -105,7 +105,7 @@ def fill(
 
 
 def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    """Return what an option says of columns, by their names."""
+    """Return the values that an option gives, by column."""
     found = {}
     for each in given or ():
         name, equals, value = each.partition("=")

@@ -71,7 +71,7 @@ def draw_table(
     if 8 * n_numbers > (free_memory() or np.inf):
         raise InvalidInputError(
             f"--draws {draws} of {mrf.q} attributes at {table.graph.n_nodes} nodes are {n_numbers:.1e} numbers, more "
-            "than memory holds; draw fewer at once, with another --seed each time"
+            "than fit in memory; draw fewer at once, with another --seed each time"
         )
     if conditional:
         posterior = mrf.condition(table.graph, _attributes(table, mrf))
@@ -119,7 +119,7 @@ def _attributes(table: datasets.AttributedGraph, mrf: GaussianMRF) -> pd.DataFra
     if not here & set(mrf.names):
         raise InvalidInputError(
             f"{table.path} has none of the model's attributes ({', '.join(mrf.names)}); "
-            "leave --given away to draw all of them, or name the columns alike"
+            "leave out --given to draw all of them, or give the columns the same names"
         )
     unknown = np.full(table.graph.n_nodes, np.nan)
     columns = {name: table.outcome(name) if name in here else unknown for name in mrf.names}

@@ -39,7 +39,7 @@ MaybeEdgesFile = Annotated[
 
 Knn = Annotated[
     str | None,
-    _column("COL,COL", "Instead of EDGES: join every node to its nearest by these columns, such as lon,lat."),
+    _column("COL,COL", "Instead of EDGES: join each node to its nearest neighbours by these columns, such as lon,lat."),
 ]
 Nearest = Annotated[int | None, _column("K", "Number of nearest neighbours for --knn; 8 by default.", "-k")]
 Shapes = Annotated[
@@ -58,13 +58,13 @@ Target = Annotated[
 ]
 Ignore = Annotated[list[str] | None, _column("COL", "Column to leave out; repeatable.")]
 Id = Annotated[str | None, _column("COL", "Id column of NODES; found by its name, or by the ids in EDGES.")]
-Source = Annotated[str | None, _column("COL", "Column of EDGES with one end; found by name.")]
+Source = Annotated[str | None, _column("COL", "Column of EDGES with one end of each edge; found by name.")]
 Dest = Annotated[str | None, _column("COL", "Column of EDGES with the other end.")]
 Weight = Annotated[
     str | None, _column("COL", "Column of EDGES with weights, larger for stronger ties; 'none' ignores weights.")
 ]
 WeightIs = Annotated[
-    str | None, _column("WHAT", "What the weights are: strength, or distance, of which the inverse is used.")
+    str | None, _column("WHAT", "Meaning of the weights: strength, or distance (its inverse is used).")
 ]
 TimeColumn = Annotated[
     str | None, _column("COL", "Column of NODES with times, numbers or dates: one row per node and time.")
@@ -77,16 +77,16 @@ GroupBy = Annotated[
     str | None,
     _column(
         "COL",
-        "Column of NODES that names groups: also estimate their means and totals with intervals; with -o in a file of "
-        "their own.",
+        "Column of NODES with groups: also estimate their means and totals, with intervals; -o saves them in a "
+        "separate file.",
     ),
 ]
 GroupWeight = Annotated[
     str | None,
     _column(
         "COL",
-        "With --group: column with the weights of nodes in means, such as population where the target is a rate; there "
-        "are no totals then.",
+        "With --group: column of weights for the means, such as population if the target is a rate; there are no "
+        "totals then.",
     ),
 ]
 
@@ -95,7 +95,7 @@ MethodName = Annotated[
     _method(
         "M",
         "auto: field, unless lp, lr, lgc, lr-rp or lgc-rp is clearly better at held-out values; for classes the best "
-        "of them; field: effects of features, straight and curved, and of the graph; lp: outcomes of neighbours; lr: "
+        "of them; field: linear and nonlinear effects of features, and of the graph; lp: outcomes of neighbours; lr: "
         "own features; lgc, sgc, gcn: features of the neighbourhood, smoothed, averaged, or through a neural "
         "network; lr-rp, lgc-rp, sgc-rp, gcn-rp: the same and outcomes of neighbours.",
     ),
@@ -121,7 +121,7 @@ Exposure = Annotated[
     str | None, _method("COLUMN", "Column with the exposure of every count: population, time, or expected number.")
 ]
 Trials = Annotated[
-    str | None, _method("COLUMN", "Column with the number of trials, of which the target counts successes.")
+    str | None, _method("COLUMN", "Column with the number of trials; the target has the number of successes.")
 ]
 Std = Annotated[
     str | None,
@@ -132,25 +132,26 @@ ValueWeight = Annotated[
 ]
 Repeated = Annotated[
     bool,
-    _column(None, "NODES may have several rows of a node, each an observation of the target.", "--repeated"),
+    _column(None, "NODES may have several rows per node, each an observation of the target.", "--repeated"),
 ]
 Conformal = Annotated[
     bool,
-    _method(
-        None, "Intervals of field from the errors at known values alone; no distribution is assumed.", "--conformal"
-    ),
+    _method(None, "Intervals of field from out-of-fold errors, with no distribution assumed.", "--conformal"),
 ]
 Interval = Annotated[float, _method("P", "Probability that a value lies between lower and upper.")]
 AtLeast = Annotated[float | None, _method("MIN", "No prediction or interval goes below this number.")]
 AtMost = Annotated[float | None, _method("MAX", "No prediction or interval goes above this number.")]
-Integer = Annotated[bool, _method(None, "Predictions and intervals are whole numbers, like counts.", "--integer")]
+Integer = Annotated[bool, _method(None, "Round predictions and intervals to whole numbers.", "--integer")]
 Classify = Annotated[bool, _method(None, "Treat numbers of the target, such as 0 and 1, as classes.", "--classify")]
 Folds = Annotated[int, _method("K", "Folds of the cross-validation.")]
 FoldSeed = Annotated[int, _method("S", "Seed of the folds and of every random probe.", least=0)]
 
 Above = Annotated[
     float | None,
-    _output("X", "Also the probability of more than X, by field: of counts the rate, of successes the share."),
+    _output(
+        "X",
+        "Also estimate the probability of exceeding X, by field (counts: of the rate, successes: of the share).",
+    ),
 ]
 Suggest = Annotated[int, _output("K", "Also name the K nodes whose labels would help most, by field.", least=0)]
 TableOutput = Annotated[
@@ -170,16 +171,14 @@ Debug = Annotated[bool, _output(None, "Show the traceback of an error.", "--debu
 
 OnCluster = Annotated[
     str | None,
-    _cluster("ADDRESS", "Run on the workers of Dask: tcp://host:8786, a scheduler file .json, or local:4."),
+    _cluster("ADDRESS", "Run on Dask workers: tcp://host:8786, a scheduler file .json, or local:4."),
 ]
 Partition = Annotated[
     str | None,
-    _cluster(
-        "WHAT", "What is divided among workers: columns, each worker holding the graph, or rows of a large graph."
-    ),
+    _cluster("WHAT", "What workers divide: columns (each has the whole graph), or rows of a large graph."),
 ]
 Checkpoint = Annotated[
-    Path | None, _cluster("DIR", "Folder for finished work, from which an interrupted run continues.")
+    Path | None, _cluster("DIR", "Folder for finished work, so that an interrupted run can continue.")
 ]
 
 

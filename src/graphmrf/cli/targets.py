@@ -210,7 +210,7 @@ def _known_values(table: AttributedGraph, columns: Mapping[str, str]) -> tuple[A
         column, given = columns[option], found[option]
         found[option] = table.carried_forward(given)
         if added := int((np.isnan(given) & ~np.isnan(found[option])).sum()):
-            notes.append(f"{column} is the last known one of the node in {count(added, 'row')} that the file lacks")
+            notes.append(f"{column} is carried forward from earlier times in {count(added, 'row')} that the file lacks")
         missing = np.flatnonzero(np.isnan(found[option]))
         if missing.size:
             raise InvalidInputError(
@@ -327,7 +327,9 @@ def group_notes(groups: pd.Series | None) -> list[str]:
     """Return that some nodes are in no group, so that totals of groups do not add up to that of all nodes."""
     outside = 0 if groups is None else int(groups.isna().sum())
     return (
-        [] if groups is None or not outside else [f"{count(outside, 'node')} in no group: empty cells of {groups.name}"]
+        []
+        if groups is None or not outside
+        else [f"{count(outside, 'node')} without a {groups.name}: its cell is empty"]
     )
 
 
@@ -395,9 +397,9 @@ def _check_suggest(table: AttributedGraph, name: str, y: Values, suggest: int) -
 
 
 def is_category(column: pd.Series) -> bool:
-    """Return whether a column holds classes: true and false, or words, most of which are no numbers.
+    """Return whether a column has classes: true and false, or words, most of which are not numbers.
 
-    A word counts once, however often it is there: many a ``?`` among numbers is no class, but a cell to be emptied.
+    Each word counts once: many ``?`` among numbers are not a class, but cells to be emptied.
     """
     kind = types.infer_dtype(column, skipna=True)
     return kind in ("boolean", "categorical") or (kind == "string" and _share_of_numbers(column) <= 0.5)
@@ -465,11 +467,11 @@ def _read_classes(table: AttributedGraph, name: str, column: pd.Series) -> Label
 def _check_words(column: pd.Series) -> None:
     """Raise where cells are dates, or numbers written with signs or separators."""
     if is_dates(column):
-        raise InvalidInputError("holds dates; give numbers, such as days or years")
+        raise InvalidInputError("contains dates; give numbers, such as days or years")
     text = column.dropna().astype(str).drop_duplicates()
     if column.dtype.kind != "b" and is_formatted_number(text):
         raise InvalidInputError(
-            f"cells such as '{max(text, key=len)}' are no plain numbers; write 1080.5, with no other separator or "
+            f"cells such as '{max(text, key=len)}' are not plain numbers; write 1080.5, with no other separator or "
             "sign, or words for classes"
         )
 
@@ -612,7 +614,7 @@ def _target_notes(
             also = ", or --likelihood binomial for probabilities" if share else ""
             yield f"{name} is {'/'.join(values)} and treated as numeric; use --classify for classes{also}"
         elif able and known.size >= ENOUGH and abs(float(skew(known))) > skewed:
-            yield f"{name}: its values have a long tail; --transform auto may be more accurate, with better intervals"
+            yield f"{name}: its values have a long tail; --transform auto may improve accuracy and intervals"
 
 
 def _feature_notes(targets: Mapping[str, Values], features: Features, methods: Sequence[Method]) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _fail(message: str, code: ExitCode, *, debug: bool) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Return text in which characters that steer a terminal, or the direction of writing, are spelt out.
+    r"""Return text in which characters that control a terminal, or the direction of writing, are escaped.
 
     Names and ids come from files that anyone may have written: printing them must not move the cursor, set a title or
     overwrite other lines.
@@ -101,7 +101,7 @@ def printable(text: str) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a message on one line, words from files without end cut in their middle."""
+    """Return a message on one line, with very long words cut in the middle."""
     return printable(_ENDLESS.sub(lambda found: f"{found[0][:40]}...{found[0][-20:]}", " ".join(text.split())))
 
 
@@ -118,10 +118,10 @@ def say(line: str) -> None:
 
 @contextmanager
 def progress(steps: Sequence[float], *, quiet: bool, label: str = "fitting") -> Iterator[Callable[..., None]]:
-    """Show on stderr how far the work is, with the time so far and the latest stage; what it yields moves it on.
+    """Show on stderr the progress, the elapsed time and the current stage; yields the function that reports a step.
 
-    `steps` are how long the parts of the work take, in any unit. It is a bar on a terminal, and elsewhere a line now
-    and then. What is yielded may be called with a line on what the step found, which is printed.
+    `steps`: how long the parts of the work take, in any unit. A terminal shows a bar; otherwise a line is printed now
+    and then. The function may be called with a line on what the step found, which is printed.
     """
     console, coming = Console(stderr=True), iter(steps)
     if quiet:
@@ -146,7 +146,7 @@ def _show_step(bar: Progress, task: TaskID, move: float, found: str) -> None:
 
 
 class ProgressLines:
-    """Lines on stderr where there is no terminal: how far the work is, how long it will take, and the latest stage.
+    """Lines on stderr where there is no terminal: the progress, the time left, and the current stage.
 
     `label`: what is done. `total`: amount of work, in any unit. `every`: seconds between lines: a short fit prints
     none, one of an hour a few hundred. `timed`: whether equal amounts of work take equal time: lines then have the time

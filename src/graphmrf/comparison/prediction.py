@@ -288,7 +288,7 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         chosen.regions is not None,
     )
     errors = [] if settings.keeps_observations else [_on_errors(settings)]
-    beyond = [f"{outside} predictions beyond the bounds given were put on them"] if outside else []
+    beyond = [f"{outside} predictions outside the given bounds were set to them"] if outside else []
     model_notes = getattr(chosen.model, "notes_", ())
     return Prediction(
         name=name,

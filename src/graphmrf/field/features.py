@@ -260,7 +260,7 @@ def _wider(graph: Graph, means: Floats, levels: Floats) -> Floats:
 
 
 def graph_features(graph: Any) -> pd.DataFrame:
-    """Return what the graph alone says of the role of every node, as features where neighbours differ on purpose.
+    """Return features that describe each node's role in the graph, for outcomes in which neighbours differ.
 
     Parameters
     ----------
