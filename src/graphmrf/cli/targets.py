@@ -530,7 +530,9 @@ def _with_time_weight(
     name, y = next(iter(numbers.items()))
     settings = observed[name]
     known = settings.known or {}
-    exposure = known.get("exposure", np.ones(table.graph.n_nodes)) if settings.likelihood in COUNTED[:2] else None
+    exposure = (
+        known.get("exposure", np.ones(table.graph.n_nodes)) if settings.likelihood in TAKERS["exposure"] else None
+    )
     graph = search_time_weight(
         table.graph, features.X, y, exposure=exposure, cv=settings.cv, random_state=settings.random_state
     )

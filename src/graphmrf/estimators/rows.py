@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 NUMBERS = ("auto", "gaussian", "student")  # likelihoods of numbers with noise; "auto" has more noise for outliers
-COUNTED = ("poisson", "negative-binomial", "binomial")  # likelihoods of counts and successes
+COUNTED = tuple(name for name, each in LIKELIHOODS.items() if each.takes)  # likelihoods of counts and successes
 CLASSES = ("binomial", "ordinal")  # likelihoods whose rows may count several times
 NAMES = (*NUMBERS, *COUNTED, "ordinal")  # all likelihoods that a user can name
 
 # Likelihoods that use each option, what its values are called, and the remedy for those that are not positive.
 _OPTIONS = {
     "exposure": (
-        ("poisson", "negative-binomial"),
+        tuple(name for name in COUNTED if LIKELIHOODS[name].takes == "exposure"),
         "exposures",
         "use the population, the time or the expected number of cases",
     ),
-    "trials": (("binomial",), "trials", "leave out rows without trials"),
+    "trials": (
+        tuple(name for name in COUNTED if LIKELIHOODS[name].takes == "trials"),
+        "trials",
+        "leave out rows without trials",
+    ),
     "std": (
         ("auto", "gaussian"),
         "standard errors",
@@ -38,12 +42,11 @@ _OPTIONS = {
     "weight": (("auto", "gaussian", *CLASSES), "weights", "leave out rows of weight 0"),
 }
 
-# What observations count, and what to pass.
+# What observations count, and what to pass, by the size of a row.
 _COUNTS = {
-    "poisson": ("cases", "counts with exposure="),
-    "negative-binomial": ("cases", "counts with exposure="),
-    "binomial": ("successes", "counts with trials="),
-    "ordinal": ("classes", "their numbers from 0"),
+    "exposure": ("cases", "counts with exposure="),
+    "trials": ("successes", "counts with trials="),
+    "": ("classes", "their numbers from 0"),
 }
 
 
@@ -295,12 +298,12 @@ def _check_counts(name: str, y: Floats, known: Bools, trials: Floats | None) -> 
     """Raise unless observations are whole numbers from 0, and successes at most their trials."""
     bad = np.flatnonzero(known & ((y < 0) | (y != np.round(y))))
     if bad.size:
-        what, option = _COUNTS[name]
+        what, option = _COUNTS[LIKELIHOODS[name].takes if name in COUNTED else ""]
         remedy = f"pass {option}, or likelihood='gaussian' for other numbers"
         raise RowError(
             f"likelihood {name!r} needs whole numbers of {what}, 0 or more", f"{y[bad[0]]:g}", bad, remedy, option="y"
         )
-    if name != "binomial":
+    if name not in TAKERS["trials"]:
         return
     most = np.ones(y.size) if trials is None else trials
     broken = np.flatnonzero(known & (np.round(most) != most))

@@ -65,6 +65,7 @@ class Likelihood:
     """The distribution of an observation given a latent value."""
 
     name = ""
+    takes = ""  # option of `fit` with the size of every row, `exposure` or `trials`; empty where users cannot name it
     shapes: tuple[Shape, ...] = ()  # its own hyper-parameters
     has_own = True  # whether a node has a part of its own, which neighbours and features do not predict
     is_whole = True  # whether observations are whole numbers
@@ -132,6 +133,7 @@ class Likelihood:
 class _Counts(Likelihood):
     """Counts with a logarithmic link."""
 
+    takes = "exposure"
     has_mean = False
 
     def start(self, y: Floats, size: Floats) -> Floats:
@@ -222,6 +224,7 @@ class Binomial(Likelihood):
     """Successes among trials with a logistic link; of one trial a part of each node's own cannot be seen."""
 
     name: str = "binomial"
+    takes: str = "trials"
     has_own: bool = True
     has_unit: bool = True
 
@@ -418,7 +421,7 @@ LIKELIHOODS: dict[str, Likelihood] = {
         Poisson(),
         NegativeBinomial(),
         Binomial(),
-        Binomial("bernoulli", has_own=False, has_unit=False),
+        Binomial("bernoulli", takes="", has_own=False, has_unit=False),
         Measured(),
     )
 }
