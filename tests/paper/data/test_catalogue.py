@@ -124,6 +124,10 @@ def test_files_of_another_layout_are_refused(raw: Path, cache: Path, monkeypatch
         load("tiny", data_dir=raw, cache_dir=cache)
 
 
+def _unneeded(files: object) -> dict[str, pd.DataFrame]:
+    raise AssertionError(f"{files} are cleaned again")
+
+
 def test_a_copy_is_kept_and_read(raw: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load("tiny", data_dir=raw, cache_dir=cache)
     folder = kept(cache)[0]
@@ -131,7 +135,7 @@ def test_a_copy_is_kept_and_read(raw: Path, cache: Path, monkeypatch: pytest.Mon
     stamp = pa.parquet.read_schema(cache / "clean" / folder / "nodes.parquet").metadata[b"graphmrf"].decode()
     assert '"format": 1' in stamp
     assert all(str(sha256) in stamp for sha256 in tiny().files.values())
-    monkeypatch.setitem(catalogue.RECIPES, "tiny", replace(tiny(), clean=None))  # not needed again
+    monkeypatch.setitem(catalogue.RECIPES, "tiny", replace(tiny(), clean=_unneeded))
     again = load("tiny", data_dir=raw, cache_dir=cache)
     pd.testing.assert_frame_equal(first.frame, again.frame)
 
