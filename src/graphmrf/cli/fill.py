@@ -42,7 +42,7 @@ Sizes = Annotated[
         help="Column with the exposure of these counts or the trials of these successes; repeatable.",
     ),
 ]
-Draws = Annotated[
+DrawnTables = Annotated[
     int,
     typer.Option(
         metavar="K", min=0, help="Also write K draws of the filled table, one below the other, to FILE with -draws."
@@ -61,7 +61,7 @@ def fill(
     method: How = "auto",
     likelihood: Likelihoods = None,
     size: Sizes = None,
-    draws: Draws = 0,
+    draws: DrawnTables = 0,
     folds: options.Folds = 5,
     seed: options.FoldSeed = 0,
     quiet: options.Quiet = False,

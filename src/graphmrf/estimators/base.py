@@ -45,8 +45,7 @@ from graphmrf.estimators.tables import (
     takes_tables,
     values_of,
 )
-from graphmrf.graph.checks import check_count
-from graphmrf.graph.ids import as_pandas
+from graphmrf.graph.checks import as_pandas, check_count
 from graphmrf.selection import own_fold
 from graphmrf.text import minus_signs
 

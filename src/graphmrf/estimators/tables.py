@@ -20,7 +20,7 @@ from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
 from graphmrf.estimators.inputs import Components, as_sparse, check_graph, is_sparse
 from graphmrf.graph import Graph
-from graphmrf.graph.ids import as_pandas, in_node_order
+from graphmrf.graph.checks import as_pandas, in_node_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,7 +14,7 @@ from graphmrf.caching import cached_property
 from graphmrf.engines import Engine, EngineMaker, build_engine, check_engine
 from graphmrf.errors import InvalidInputError, RefusesFormerNames
 from graphmrf.graph import checks, containers
-from graphmrf.graph.ids import as_ids, distinct, in_node_order, numbered, shown
+from graphmrf.graph.checks import as_ids, distinct, in_node_order, numbered, shown
 from graphmrf.graph.product import TimeProduct, as_times
 
 if TYPE_CHECKING:

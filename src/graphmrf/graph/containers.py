@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from graphmrf.errors import InvalidInputError
-from graphmrf.graph.ids import distinct
+from graphmrf.graph.checks import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
