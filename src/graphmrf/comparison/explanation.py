@@ -68,7 +68,7 @@ class Explanation:
     dependence : DataFrame or None
         Mean prediction against one feature at a time: `feature`, `x`, `mean`.
     learning : DataFrame or None
-        What more labels would bring: `n_labels`, `expected_r2`, `lower`, `upper`.
+        Expected accuracy with more labels: `n_labels`, `expected_r2`, `lower`, `upper`.
     loo : DataFrame or None
         Leave-one-out predictions: `node`, `label`, `prediction`, `std`.
     """
@@ -81,7 +81,7 @@ class Explanation:
 
 
 def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
-    """Return shares, effects, dependence, learning curve and leave-one-out predictions; None for what is not offered.
+    """Return shares, effects, dependence, learning curve and leave-one-out predictions; None for those not available.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
 
 
 def explain_model(model: Any, X: pd.DataFrame | None) -> Explanation:
-    """Return shares and effects alone, which cost next to nothing."""
+    """Return shares and effects only, which are cheap."""
     shares = getattr(model, "shares_", None)
     named = {} if shares is None else {str(name): float(share) for name, share in shares.items()}
     return Explanation(named, None if X is None else _effects(model, X))

@@ -22,7 +22,7 @@ class Score:
     """The share of a loss that out-of-fold predictions explain, over that of one value or rate for all nodes.
 
     For numbers the loss is the squared error and the score R². For counts and shares it is the Poisson or binomial
-    deviance, by which a large count does not outweigh all others.
+    deviance, in which a large count does not outweigh all others.
 
     Examples
     --------

@@ -43,7 +43,7 @@ GROUP_COLUMNS = ("n_nodes", "n_observed", *_SUMS, "total", *(f"total_{name}" for
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """One outcome at every node, how it was predicted, and how accurate that is: values only, no model runs from here.
+    """One outcome at every node, how it was predicted, and how accurately: values only, which run no model.
 
     Raises
     ------
@@ -196,8 +196,8 @@ class Prediction:
     def with_probability(self, above: float) -> Self:
         """Return the same with the probability of more than a value at every node; unchanged where no model has one.
 
-        Of counts and shares it is that of the rate or share, known counts having noise; a number that is known exceeds
-        the value or not.
+        For counts and shares it is that of the rate or share, since known counts have noise; a known number exceeds the
+        value or does not.
         """
         model: Any = self.chosen.model if self.chosen else None
         if not offers(model, *CAPABILITIES[EXCEEDANCE]):
@@ -217,9 +217,9 @@ class Prediction:
         )
 
     def with_suggestions(self, k: int) -> Self:
-        """Return the same with the nodes whose labels would help most; unchanged where no model knows.
+        """Return the same with the nodes whose labels would help most; unchanged where no model suggests any.
 
-        Of classes it is the field that knows, whichever method predicts.
+        For classes the field suggests them, whichever method predicts.
         """
         if self.classes is not None:
             field = next((each.model for each in self.methods if each.method.key == DEFAULT), None)

@@ -115,7 +115,7 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         return self._again(nodes.graph, nodes.X, nodes.with_labels(y), search)
 
     def extend(self, graph: Any, X: Any = None, *, search: Search = "near") -> Self:
-        """Learn from a larger graph: the nodes of the fit, with their labels, and others, which are to be predicted.
+        """Learn from a larger graph: the nodes of the fit with their labels, and new nodes to predict.
 
         `graph`: the larger graph. Nodes of the fit are found by id; without ids they come first. `X`: features of all
         its nodes. `search`: as in `update`. Raises InvalidInputError if the graph lacks nodes of the fit.
@@ -239,13 +239,13 @@ class JointEstimator(NodeEstimator):
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return the sum of the outcome over every group of nodes, with error bars from joint draws.
 
-        Labelled nodes count with their label, except for measurements with an error. Of counts and shares it is the sum
-        of cases or successes, given the exposure or trials of every node.
+        Labelled nodes count with their label, except for measurements with an error. For counts and shares it is the
+        sum of cases or successes, given the exposure or trials of every node.
 
         Parameters
         ----------
         groups : array or Series of shape (n,)
-            Group of every node; None or NaN: in none.
+            Group of every node; None or NaN for no group.
         level : float in (0, 1)
             Probability that an interval contains the sum.
 
@@ -261,14 +261,14 @@ class JointEstimator(NodeEstimator):
     def predict_mean(self, groups: Any, *, level: float = 0.9, weight: Any = None) -> pd.DataFrame:
         """Return the mean of the outcome over every group of nodes; see `predict_total`.
 
-        Of counts and shares it is the total over the exposure or trials of the group.
+        For counts and shares it is the total over the exposure or trials of the group.
 
         Parameters
         ----------
         groups, level
             As in `predict_total`.
         weight : array or Series of shape (n,), optional
-            Weight of every node in the mean, such as its population where outcomes are rates; 1 by default.
+            Weight of every node in the mean, such as its population if outcomes are rates; 1 by default.
         """
         nodes = self._nodes_of_fit
         own = None if weight is None else read_weights(nodes.align(weight, "weight"), nodes.graph.n_nodes)
@@ -371,8 +371,7 @@ class CheckedEstimator(JointEstimator):
     ) -> Floats | tuple[Floats, Floats]:
         """Return the outcome of every node.
 
-        Where residuals or labels are propagated, labelled nodes keep their label; otherwise they have the prediction of
-        the model, too.
+        Where residuals or labels are propagated, labelled nodes keep their label; otherwise they are predicted as well.
 
         Parameters
         ----------

@@ -42,20 +42,20 @@ if TYPE_CHECKING:
 class GraphClassifier(NodeEstimator):
     r"""Classes of nodes from the field of `GraphRegressor` with their own likelihood, or from any regression.
 
-    By default labels are Bernoulli variables given a field, for the later of two classes in sorted order. Of more
-    classes each has a field with the same hyper-parameters, and labels have the softmax of their values,
+    By default the labels of two classes are Bernoulli variables given a field, for the later class in sorted order.
+    With more classes each has a field with the same hyper-parameters, and labels follow the softmax of their values,
 
     .. math:: p(y = k) = \frac{\exp f_k}{\sum_j \exp f_j} .
 
     The probability of a class is its posterior mean; those of all classes add up to 1.
 
     With a `regressor` the prediction of the indicator of a class is a score, and probabilities are Platt's sigmoid of
-    the score, fitted to out-of-fold scores, divided by their sum where classes are more than two. (A `GraphRegressor`
-    of up to 600 labels searches its hyper-parameters again without each fold, others retain theirs.) Where scores do
-    not increase with the outcome, the probability of a class is its share.
+    the score, fitted to out-of-fold scores, divided by their sum if there are more than two classes. (A
+    `GraphRegressor` of up to 600 labels searches its hyper-parameters again without each fold; other regressors retain
+    theirs.) If scores do not increase with the outcome, the probability of a class is its share.
 
-    The most probable class wins. With two classes and F1, the later class wins from the cut-off of the score that has
-    the best F1 out of fold.
+    The most probable class is predicted. With two classes and F1, it is the later class from the cut-off of the score
+    with the best out-of-fold F1.
 
     Parameters
     ----------
@@ -64,15 +64,15 @@ class GraphClassifier(NodeEstimator):
         ``GraphRegressor(likelihood="binomial")``, which takes features or none, and missing cells in them; linear
         methods are faster.
     ordered : bool or sequence, default False
-        Whether classes have an order: that of numbers, or the one given from the lowest class to the highest. They
-        then share one field, whose value exceeds more or fewer cuts: more accurate and faster than one for each.
+        Whether classes have an order: that of numbers, or the one given from the lowest class to the highest. They then
+        share one field, divided by cuts, which is faster and more accurate than a field for each.
     learner : "auto" or None, default "auto"
         Without a regressor: whether boosted trees may be among the effects of the field, see `GraphRegressor`. They are
         for all classes or for none, see `notes_`.
     class_weight : "balanced" or dict, optional
-        How many times a label of every class counts: so many times that all classes count alike, or numbers by class, 1
-        where not named. Probabilities are then those of a population with such shares. For the field, and regressors
-        whose `fit` takes `weight`.
+        Weight of the labels of each class: "balanced" gives all classes the same total weight; a dict has weights by
+        class, 1 for others. Probabilities are then those of a population with such shares. For the field, and
+        regressors whose `fit` takes `weight`.
     metric : "accuracy" or "f1", default "accuracy"
         What `score` returns and the cut-off maximises: the share of right answers, or the F1 score of the later class
         (the mean over classes where there are more than two).
@@ -97,8 +97,8 @@ class GraphClassifier(NodeEstimator):
     regressors_ : list
         The fitted regressor of each class against the rest, of the later of two, or of ordered classes.
     notes_ : tuple of str
-        What to look at in the data and what was decided, as of `GraphRegressor`, and a sentence where the most probable
-        class of held-out labels is right clearly more or less often than its probability says.
+        Warnings and decisions, as in `GraphRegressor`, and whether the most probable class of held-out labels is right
+        clearly more or less often than its probability suggests.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class GraphClassifier(NodeEstimator):
         return class_probabilities_out_of_fold(self.regressors_, folds)
 
     def _label_weights(self, labels: Labels, regressor: Any) -> Floats | None:
-        """Return how many times the label of every node counts (n,); None for once."""
+        """Return the weight (n,) of the label of every node; None if all are 1."""
         if self.class_weight is None:
             return None
         if "weight" not in inspect.signature(regressor.fit).parameters:
@@ -198,7 +198,7 @@ class GraphClassifier(NodeEstimator):
         return _weights_of(self.class_weight, labels)
 
     def _calibrate(self, scores: Floats, codes: Ints, weights: Floats, folds: Ints, counts: Floats) -> None:
-        """Set the sigmoids and the cut-off from out-of-fold scores; those reported of a fold are from other folds.
+        """Set the sigmoids and the cut-off from out-of-fold scores; those reported for a fold come from other folds.
 
         `weights` are those of the folds, `counts` those with which labels count in sigmoids.
         """
@@ -324,7 +324,7 @@ class GraphClassifier(NodeEstimator):
         Raises
         ------
         InvalidInputError
-            If a label is of no class of the fit, or nothing is left to score.
+            If a label is not a class of the fit, or nothing is left to score.
         """
         check_fitted(self, "_rule")
         graph, X = located(self, graph, X)
@@ -338,7 +338,7 @@ class GraphClassifier(NodeEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What to look at in the data, what was decided, and whether probabilities are those of held-out labels."""
+        """Warnings on the data, decisions, and whether probabilities agree with held-out labels."""
         check_fitted(self, "_rule")
         found = dict.fromkeys(note for each in self.regressors_ for note in getattr(each, "notes_", ()))
         sure = sureness(self.held_out_proba_, self._codes[self._codes >= 0])
@@ -463,7 +463,7 @@ class _Rule:
 
 
 def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: float = 3.0) -> str:
-    """Return a sentence on held-out probabilities (m, k) that differ from shares; else empty.
+    """Return a sentence if held-out probabilities (m, k) differ from shares; else empty.
 
     By more than a least difference and some standard errors.
 
@@ -483,7 +483,7 @@ def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: f
 
 
 def _weights_of(class_weight: Any, labels: Labels) -> Floats:
-    """Return how many times the label of every node counts; 1 where it is to be predicted."""
+    """Return the weight of the label of every node; 1 where it is to be predicted."""
     classes, counts = labels.classes.tolist(), np.bincount(labels.codes[labels.known])
     if isinstance(class_weight, str) and class_weight == "balanced":
         each = counts.sum() / (counts.size * counts)
@@ -534,8 +534,8 @@ def most_informative(draws: Sequence[Floats], k: int, *, random_state: int = 0, 
 def best_cutoff(scores: Floats, positive: Bools, weights: Floats | None = None) -> tuple[float, float]:
     """Return the cut-off whose classes ``scores >= cutoff`` have the best F1, and that value.
 
-    Cut-offs are midway between neighbouring scores, below the least and above the greatest. Of equals the one nearest
-    to 0.5 wins.
+    Cut-offs are midway between neighbouring scores, below the least and above the greatest. Of equally good ones the
+    one nearest to 0.5 is taken.
 
     Examples
     --------

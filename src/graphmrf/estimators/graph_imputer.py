@@ -43,7 +43,7 @@ class GraphImputer(RefusesFormerNames, TransformerMixin, Storable, BaseEstimator
     :math:`\Gamma = H \otimes I + C \otimes N` (`GaussianMRF` with ``coupled=True``), conditioned on all known cells.
     "fields" is a `GraphRegressor` for each column with the others as features, which also finds nonlinear and local
     effects, and takes longer; it always imputes columns that follow from others, such as copies and totals. "auto"
-    hides a fold of the known cells of every column, at places that imitate its holes, and takes the method that
+    hides a fold of the known cells of every column, at places that imitate its holes, and uses the method that
     predicts them better. Classes are imputed by `GraphClassifier`.
 
     Parameters
@@ -76,7 +76,7 @@ class GraphImputer(RefusesFormerNames, TransformerMixin, Storable, BaseEstimator
     scores_ : DataFrame
         R2 of both methods on the hidden cells of each column; empty unless they were compared.
     notes_ : tuple of str
-        What was decided on the way.
+        Decisions made by the fit.
 
     Examples
     --------
@@ -105,13 +105,13 @@ class GraphImputer(RefusesFormerNames, TransformerMixin, Storable, BaseEstimator
         Parameters
         ----------
         X : array or DataFrame of shape (n, q)
-            A row for every node; NaN or None is missing. Columns of a frame that are no numbers hold classes.
+            A row for every node; NaN or None is missing. Columns of a frame that are not numeric have classes.
         y : ignored
 
         Raises
         ------
         InvalidInputError
-            If the table has another number of rows, or a column without any known cell.
+            If the number of rows is not that of nodes, or a column has no known cell.
         """
         if self.method not in JOINT_METHODS:
             raise InvalidInputError(f"method must be one of {', '.join(JOINT_METHODS)}, got {self.method!r}")
@@ -169,7 +169,7 @@ class GraphImputer(RefusesFormerNames, TransformerMixin, Storable, BaseEstimator
         return np.asarray([str(name) for name in self.filled_.columns], dtype=object)
 
     def _choose(self, graph: Graph, table: _Table) -> dict[Any, str]:
-        """Return what fills each column with missing cells."""
+        """Return the method for each column with missing cells."""
         methods = dict.fromkeys(table.classes, "classes") | dict.fromkeys(table.likelihoods, "fields")
         methods |= dict.fromkeys(table.constant, "constant") | dict.fromkeys(table.derived, "fields")
         left = [name for name in table.holes if name not in methods]
@@ -397,7 +397,7 @@ class _Table:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the standard deviations do not count."""
+        """What the standard deviations leave out."""
         single = [str(name) for name in self.frame.columns if self.frame[name].notna().sum() == 1]
         return (f"only one known cell, so no standard deviation: {', '.join(single)}",) if single else ()
 

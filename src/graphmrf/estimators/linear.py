@@ -57,7 +57,7 @@ class LinearRegression(LeastSquaresEstimator):
 
     .. math:: y = X b + c
 
-    (The paper trains it as a network by gradient descent with early stopping, which converges to least squares.)
+    (The paper trains it by gradient descent with early stopping, which converges to least squares.)
 
     When the labelled nodes do not determine all coefficients, `b` is the one whose predictor `X b` varies least over
     all nodes: a constant feature gets coefficient 0, equal features share theirs, without features the prediction is
@@ -138,7 +138,7 @@ class LinearGraphConvolution(FeatureEstimator):
     edges, the predictions are those of `LinearRegression`. An isolated node counts as one whose neighbours have average
     features: its raw features vary far more than the smoothed features on which the coefficients were estimated.
 
-    A strongly smoothed feature is almost constant, so that with a large coefficient it explains by chance whatever is
+    A strongly smoothed feature is almost constant, so that with a large coefficient it fits by chance whatever is
     smooth on this graph, and is far off on another. While a level is searched the coefficients therefore have a weak
     Gaussian prior; with ``shrinkage=0``, or at a given level, the fit is the least squares of the paper.
 
@@ -173,8 +173,8 @@ class LinearGraphConvolution(FeatureEstimator):
     n_coefficients_ : int
         The rank of the smoothed features, and one for the intercept.
     directions_ : array of shape (n, k)
-        Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none
-        where there are enough labels for error bars without it, see `certain`.
+        Columns that span the fit, orthonormal over the labelled nodes (shorter where coefficients are shrunk); none if
+        there are enough labels for error bars without them, see `certain`.
     dof_, scale_, cv_results_ : see `LabelPropagation`
         Degrees of freedom, noise scale from the residuals, and the search of the level.
 

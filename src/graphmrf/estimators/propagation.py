@@ -196,16 +196,16 @@ class ResidualPropagation(PropagatingEstimator):
 
     How the level and the residuals :math:`y_L - f_L` are found depends on the base.
 
-    ``LinearGraphConvolution`` with its alpha at "cv", and alpha here at "cv"
+    ``LinearGraphConvolution``, both levels alpha being "cv"
         One level for both, chosen jointly by cross-validation with the folds and the seed given here.
     any other predictor of graphmrf
         First the base chooses its own hyper-parameters; then alpha is chosen by a second cross-validation, in which
         the base is refitted with these without each fold. Residuals are those of the base fitted on all labels.
     a scikit-learn regressor
-        Such a base may fit its training labels perfectly and leave no residual to propagate, so it is cross-fitted:
-        the residual of a labelled node is its label less the prediction of a copy fitted without its fold. The same
+        Such a base may fit its training labels perfectly and leave no residual to propagate, so it is cross-fitted: the
+        residual of a labelled node is its label less the prediction of a copy fitted without its fold. The same
         residuals choose alpha, each fold predicted from those of the others. Unlabelled nodes are predicted by a copy
-        fitted on all labels. The base gets the features as they are, with missing cells or text if it can take them.
+        fitted on all labels. Features are passed to the base unchanged, with missing cells or text if it accepts them.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ class Storable:
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted model in a file that `save` wrote.
 
-    Nothing that the file names is executed, so a file from a stranger is as safe as a table of numbers. Predictions are
-    those of the saved model, up to rounding.
+    Loading executes nothing in the file, so a file from an untrusted source is as safe as a table of numbers.
+    Predictions are those of the saved model, up to rounding.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _read(archive: zipfile.ZipFile, place: str) -> Any:
 
 
 class _Kind(NamedTuple):
-    """Values that JSON does not have: their type, simpler parts of one, and how it is made of them again."""
+    """A kind of value that JSON lacks: its type, its encoding in simpler parts, and how to rebuild it."""
 
     type: Any
     parts: Callable[[Any], Any]

@@ -1,6 +1,6 @@
 """Tables in, tables out: rows are matched with nodes by id, and answers have the ids as index; arrays stay arrays.
 
-The decorators stand on the methods of every estimator, whose bodies see arrays and tables in node order only. A fit to
+The decorators wrap the methods of every estimator, whose bodies see only arrays and tables in node order. A fit to
 several outcomes is a copy of the estimator for each, with answers side by side.
 """
 
@@ -198,7 +198,7 @@ def checked_call(graph: Any, X: Any, y: Any) -> Graph:
 
 
 def _forget(estimator: Any) -> None:
-    """Remove what an earlier fit has learned."""
+    """Remove the attributes of an earlier fit."""
     for name in vars(estimator).keys() - estimator.get_params(deep=False).keys():
         delattr(estimator, name)
 
@@ -343,7 +343,7 @@ def outcome_column(y: Any) -> Any:
 
 
 def _index(graph: Graph | None, X: Any, y: Any) -> pd.Index:
-    """Return what names the rows: the ids of the graph, else the index of a table, else their numbers."""
+    """Return the names of the rows: the ids of the graph, else the index of a table, else their numbers."""
     if graph is not None and graph.ids is not None:
         return graph.ids
     tables = [table for table in (y, X) if isinstance(table, pd.DataFrame | pd.Series)]

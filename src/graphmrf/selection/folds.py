@@ -115,7 +115,7 @@ class MatchedFolds:
 
 @refuses_former_options
 def distance_matched_folds(graph: Graph, known: Bools, n_folds: int = 5, *, random_state: int = 0) -> MatchedFolds:
-    """Folds whose held-out labels are as far from other labels as nodes to predict are from labels.
+    """Folds whose held-out labels are as far from other labels as the nodes to predict are from labels.
 
     Candidates are connected regions of the graph, few large ones up to one for every label, merged at random into
     folds of similar size; the one whose distances are nearest to those of the nodes to predict is used. Random folds,
@@ -160,7 +160,7 @@ def distance_matched_folds(graph: Graph, known: Bools, n_folds: int = 5, *, rand
 
 
 def _latest(_: Graph) -> dict[tuple[bytes, int, int], MatchedFolds]:
-    """Return the cache of a graph for its latest folds, which all methods of a comparison share."""
+    """Return a graph's cache of its latest folds, which all methods of a comparison share."""
     return {}
 
 

@@ -42,7 +42,7 @@ class LeastSquares:
         return int(self.root.shape[1])
 
     def directions(self, Z: Floats) -> Floats:
-        r"""Return :math:`G = [1\ Z] Q`: columns that span the fit, orthonormal over the rows that it is of.
+        r"""Return :math:`G = [1\ Z] Q`: columns that span the fit, orthonormal over its rows.
 
         Fitted values are :math:`G_L G_L' y`. Where coefficients are shrunk, columns are the shorter.
         """
@@ -127,7 +127,7 @@ class Whitened:
     r"""Features :math:`Z = (X - 1 m') T` with :math:`Z'Z = n I`.
 
     Smoothing is linear, so regression on the smoothed `Z` and on the smoothed `X` give the same predictions, but `Z`
-    has exactly the rank of `X`: a direction in which the features do not vary is gone before a solver can blur it.
+    has exactly the rank of `X`: a direction in which the features do not vary is removed before a solver can blur it.
     Predictions therefore do not depend on the units of the features, nor on duplicated or collinear ones.
     """
 

@@ -37,8 +37,8 @@ class AlphaSearch:
     r"""Cross-validated predictions at every smoothing level, and the level that predicts best.
 
     The score that decides is the pooled :math:`R^2`: of all labelled nodes at once, each predicted by the fit that did
-    not see it. (The paper sums the :math:`R^2` of the folds; the two differ only by how folds are weighted.)
-    Of equal scores (squared errors within a relative 1e-9, or nothing but rounding) the first wins.
+    not see it. (The paper sums the :math:`R^2` of the folds; the two differ only by how folds are weighted.) Of equal
+    scores (squared errors within a relative 1e-9, or rounding error) the first is taken.
     """
 
     alphas: Floats  # (n_alphas,): the levels tried

@@ -54,7 +54,7 @@ def search_time_weight(  # noqa: PLR0913 - one parameter for each option
     y : array of shape (n,)
         Outcomes, NaN where they are to be predicted, in the order of the nodes of the panel.
     exposure : array of shape (n,), optional
-        That of outcomes that are counts: those compared are the logarithms of the rates ``(y + 0.5) / exposure``.
+        Exposure of counts, which are compared as the logarithms of the rates ``(y + 0.5) / exposure``.
     weights : sequence of floats > 0
         Weights to try.
     cv, random_state : int
