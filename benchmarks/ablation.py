@@ -2,7 +2,8 @@
 
 Every term of `graphmrf.field.TERMS` is taken away in turn, and every rule of `RULES`, which are arguments of
 `GraphRegressor`, is switched off. ``python -m benchmarks.ablation [--sets development|validation|all] [--splits 2]
-[--labels 8 20 61 0.3] [--blocks 0.03] [--without TERM ...] [--size 4000] [--jobs 1] [--keep FILE]``. The columns
+[--labels 8 20 61 0.3] [--blocks 0.03] [--wild 61] [--without TERM ...] [--size 4000] [--jobs 1] [--keep FILE]``. With
+``--wild`` one label in twenty is wrong, by 10 standard deviations. The columns
 "costs" are what taking it away loses against the whole field on the same runs, in R2 and in the distance of coverage
 from 90 %, with standard errors over runs. A term or rule earns its place if, for some kind of hole, it costs at least
 .002 in R2 or 1 point of coverage, and more than twice the standard error. Levels and times have runs only on data that
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.show import Row
+    from graphmrf._typing import Bools, Floats
 
 LABELS = ("8", "20", "61", "0.3")
 WHOLE = "nothing"
@@ -39,6 +41,8 @@ RULES: dict[str, dict[str, Any]] = {
     "trees": {"learner": None},
 }
 """Remaining rules by name: the arguments of `GraphRegressor` that switch each of them off."""
+WRONG, FAR = 0.05, 10.0
+"""Part of the labels that are wrong in tasks with wild labels, and by how many standard deviations of the outcome."""
 LIMITED = ("levels", "time")
 """Terms of columns that few data have; on others there is no run without them."""
 EARNS = {"R2": 0.002, "90 %": 0.01}
@@ -74,13 +78,24 @@ def _one(work: Work) -> Row:
     task = load(work.task)
     if work.hole.startswith("blocks"):
         task = connected_part(task, work.size, seed=work.seed)
-    labelled = choose(task, work.hole, work.seed)
+    labelled = choose(task, work.hole.replace("wild", "random"), work.seed)
     if labelled is None or not has(task, work.without):
         return {}
     y = np.where(labelled, task.y, np.nan)
+    if work.hole.startswith("wild"):
+        y += _errors(labelled, work.seed) * np.nanstd(task.y)
     seconds, model = timed(lambda: estimator(work.without).fit(task.graph, task.X, y))
     mean, std = model.predict(return_std=True)
     return scores(task, labelled, Forecast(mean, std, model, seconds))
+
+
+def _errors(labelled: Bools, seed: int) -> Floats:
+    """Return the errors of wild labels in standard deviations, 0 for all others."""
+    rng, errors = np.random.default_rng(3000 + seed), np.zeros(labelled.size)
+    nodes = np.flatnonzero(labelled)
+    wrong = rng.choice(nodes, max(round(WRONG * nodes.size), 1), replace=False)
+    errors[wrong] = FAR * rng.choice([-1.0, 1.0], wrong.size)
+    return errors
 
 
 def table(found: dict[Work, Row], holes: Sequence[str]) -> list[Row]:
@@ -131,6 +146,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=2, help="number of splits")
     parser.add_argument("--labels", nargs="*", default=list(LABELS), help="labels at random; below 1: a part")
     parser.add_argument("--blocks", nargs="*", default=[], help="parts of the nodes in a block")
+    parser.add_argument("--wild", nargs="*", default=[], help="labels at random, one in twenty of them wrong")
     parser.add_argument("--without", nargs="*", default=[], help="terms and rules to take away; default all")
     parser.add_argument("--size", type=int, default=4000, help="nodes to which graphs are cut for holes in blocks")
     parser.add_argument("--jobs", type=int, default=1, help="processes; 0 prints what is kept")
@@ -141,6 +157,7 @@ def main() -> None:
         return
     names = [name for name in NAMED[given.sets] if not given.tasks or name.startswith(tuple(given.tasks))]
     holes = [f"random {amount}" for amount in given.labels] + [f"blocks {part}" for part in given.blocks]
+    holes += [f"wild {amount}" for amount in given.wild]
     without = [WHOLE, *(given.without or [*TERMS, *RULES])]
     plan = _plan(names, holes, given.splits, given.size, without)
     show("ablation", __doc__, measure(given.sets, plan, given.jobs, given.keep))

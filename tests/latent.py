@@ -104,7 +104,7 @@ def problem(seed: int, n: int = 16, p: int = 2, labelled: int = 9) -> tuple[Floa
     rows: Ints = np.sort(rng.permutation(n)[:labelled])
     observations = Observations.of(rows, rng.standard_normal(labelled)).weighted(rng.uniform(0.3, 2.0, labelled))
     learned, times, levels = (rng.standard_normal((n, q)) for q in (1, 3, 4))
-    design = replace(Design.of(case.graph, case.X), learned=learned, times=times, levels=levels)
+    design = replace(Design.of(case.graph, case.X), learned=learned, times=times, levels=levels, groups=("",) * 4)
     return case.W, design, observations
 
 

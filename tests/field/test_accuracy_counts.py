@@ -57,7 +57,7 @@ class Drawn:
         field = self.field(rows, self.y[rows])
         posterior = AveragedPosterior([field.posterior(self.x)])
         reading = Observed(self.link, self.size, self.size[rows])
-        return ExpectedAccuracy(posterior, posterior.members[0].observations, reading, N, 0)
+        return ExpectedAccuracy(posterior, posterior.members[0].field.normal, reading, N, 0)
 
     def explained(self, m: int = 20, *, first: int = 20) -> float:
         """Explained deviance of what is not among the first m, over one rate of what is not among some first ones."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import latent
 import oracle
@@ -20,6 +21,7 @@ from graphmrf.field.precision import (
     FieldPrecision,
     GraphPrecisions,
     IteratedPrecision,
+    JointPrecision,
     Rational,
     SpectralPrecision,
     rational,
@@ -212,3 +214,16 @@ def test_across_whole_orders_there_is_no_first_order_change() -> None:
     change = Rational(0.1, 1.0, 3, 0.1).change(Rational(0.1001, 1.0, 3, 0.1))
     assert change is not None
     np.testing.assert_allclose(change[1][:2], [1e-4, 0.0], atol=1e-6)
+
+
+def test_coefficients_of_many_labels_are_as_accurate_as_the_field() -> None:
+    n, rng = 1500, np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, n, 6 * n), rng.integers(0, n, 6 * n), n_nodes=n)
+    F = np.column_stack([np.full(n, 10.0), 5.0 * (rng.random((n, 8)) < 0.4)])
+    R = 1.5 * sparse.eye_array(n, format="csr")
+    Y = 2.0 + F @ rng.standard_normal((9, 1)) / 5.0 + rng.standard_normal((n, 1))
+    Q = 0.1 * np.eye(n) + graph.N.toarray()
+    expected = np.linalg.solve(np.eye(n) + 2.25 * np.linalg.inv(Q) + F @ F.T, Y)
+    found, field = JointPrecision(graph, 0.1, R, F).split(Y)
+    np.testing.assert_allclose(F.T @ found, F.T @ expected, atol=1e-4)
+    np.testing.assert_allclose(field, 1.5 * np.linalg.solve(Q, expected), atol=1e-3)

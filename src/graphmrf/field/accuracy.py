@@ -133,7 +133,7 @@ class _Deviances:
     @cached_property
     def _places(self) -> Ints:
         """Place of every node among those whose outcomes are drawn, -1 of others: some labelled ones, and some not."""
-        labelled, rng = np.isin(np.arange(self.n), self.posterior.members[0].observations.nodes), np.random.default_rng
+        labelled, rng = np.isin(np.arange(self.n), self.posterior.members[0].field.normal.nodes), np.random.default_rng
         parts = [rng(self.seed).permutation(np.flatnonzero(part))[:_TARGETS] for part in (labelled, ~labelled)]
         places, chosen = np.full(self.n, -1), np.sort(np.concatenate(parts))
         places[chosen] = np.arange(chosen.size)

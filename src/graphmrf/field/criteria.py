@@ -116,7 +116,7 @@ class Criteria:
 
     def _of_numbers(self, member: Posterior, field: Floats) -> Floats:
         """Return the log density of numbers at draws (k, m) of the field."""
-        given = member.observations
+        given = member.field.normal
         shares, ratios = self.outcome.posterior.likelihood.components
         noise = member.h[NOISE]
         variances = [given.variance(noise)] if len(ratios) == 1 else noise * ratios[:, None]

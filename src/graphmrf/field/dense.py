@@ -226,11 +226,6 @@ class DensePosterior:
     def _dual(self) -> Floats:
         return np.asarray(cho_solve((self._factor, True), self.field.normal.z, check_finite=False))
 
-    @property
-    def observations(self) -> Observations:
-        """What is given."""
-        return self.field.normal
-
     def _between(self, nodes: Ints, others: Ints, terms: Collection[str] | None = None) -> Floats:
         """Return the prior covariance of nodes and others, of the whole field or of the sum of some terms."""
         start = np.full((nodes.size, others.size), INTERCEPT if terms is None else 0.0)

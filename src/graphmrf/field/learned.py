@@ -303,7 +303,7 @@ def tried(posteriors: Sequence[Posterior], designs: Sequence[Design]) -> Trial:
 
 def _losses(posterior: Posterior, design: Design) -> tuple[Floats, Floats]:
     """Return the squared error of the field for every label, over their total, and by how much a column reduces it."""
-    given, effects = posterior.observations, design.learner
+    given, effects = posterior.field.normal, design.learner
     assert isinstance(effects, LearnedEffects)
     column = effects.raw(design.learned[given.nodes, 0])
     field, stacked = np.empty(given.z.size), np.empty(given.z.size)

@@ -272,7 +272,7 @@ class FieldOutcome:
     @cached_property
     def accuracy(self) -> ExpectedAccuracy:
         """Expected accuracy, further labels, sums over groups."""
-        given = self.posterior.members[0].observations
+        given = self.posterior.members[0].field.normal
         return ExpectedAccuracy(self.posterior, given, self.reading, self.y.size, self.options.seed)
 
     @cached_property

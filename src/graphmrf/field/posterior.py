@@ -42,15 +42,11 @@ class Posterior(Protocol):
 
     @property
     def field(self) -> Any:
-        """The field in its representation, with working observations."""
+        """The field in its representation; its `normal` are what is given, or working observations of that."""
 
     @property
     def h(self) -> Mapping[str, Any]:
         """The hyper-parameters."""
-
-    @property
-    def observations(self) -> Observations:
-        """What is given: working observations where those given are not normal."""
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field at some nodes."""
@@ -160,7 +156,7 @@ class AveragedPosterior:
         """
         found = self.latent(nodes)
         variances = found.variances + self.noises[:, None]
-        place = np.searchsorted(self.members[0].observations.nodes, nodes)
+        place = np.searchsorted(self.members[0].field.normal.nodes, nodes)
         seen = self._observed(nodes)
         for k, each in enumerate(self.members):
             mean, variance = _values_at_observations(each)
@@ -168,7 +164,7 @@ class AveragedPosterior:
         return Mixture(self.weights, found.means, np.maximum(variances, 0.0))
 
     def _observed(self, nodes: Ints) -> Bools:
-        return np.isin(nodes, self.members[0].observations.nodes)
+        return np.isin(nodes, self.members[0].field.normal.nodes)
 
     def draw_values(self, nodes: Ints, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
         """Return joint draws of the values of some nodes, shape (count, len(nodes)), and the member of each."""
@@ -176,7 +172,7 @@ class AveragedPosterior:
         drawn, seen = np.empty((count, nodes.size)), self._observed(nodes)
         for k in np.unique(members).tolist():
             each, mine, noise = self.members[k], members == k, self.noises[k]
-            given = each.observations
+            given = each.field.normal
             place = np.searchsorted(given.nodes, nodes[seen])
             field = each.draw(nodes, int(mine.sum()), rng)
             gain, variance = np.zeros(nodes.size), np.full(nodes.size, noise)
@@ -194,7 +190,7 @@ class AveragedPosterior:
         for each in self.members:
             mean, variance = _cavity(each)
             means.append(mean)
-            variances.append(variance - each.observations.error)
+            variances.append(variance - each.field.normal.error)
         return Mixture(self.weights, np.array(means), np.maximum(variances, 0.0))
 
     def _with_noise(self, latent: Mixture) -> Mixture:
@@ -248,18 +244,18 @@ class AveragedPosterior:
         for each in self.members:
             mean, variance = _cavity(each)
             means.append(mean)
-            variances.append(variance - each.h[NOISE] / each.observations.weights)
+            variances.append(variance - each.h[NOISE] / each.field.normal.weights)
         return self._with_noise(Mixture(self.weights, np.array(means), np.array(variances)))
 
 
 def _cavity(posterior: Posterior) -> tuple[Floats, Floats]:
     """Return mean and variance, noise included, of every observation given all others."""
     a, precision, _ = posterior.dual()
-    return posterior.observations.z - a / precision, 1.0 / precision
+    return posterior.field.normal.z - a / precision, 1.0 / precision
 
 
 def _values_at_observations(posterior: Posterior) -> tuple[Floats, Floats]:
     """Return mean and variance of the observed values: the observations without their errors."""
     a, precision, _ = posterior.dual()
-    given = posterior.observations
+    given = posterior.field.normal
     return given.z - given.error * a, given.error - given.error**2 * precision

@@ -607,10 +607,20 @@ class JointPrecision:
 
     def solve(self, Y: Floats) -> Floats:
         """Return the inverse times columns (m, k)."""
+        return self.split(Y)[0]
+
+    def split(self, Y: Floats) -> tuple[Floats, Floats]:
+        r"""Return the inverse times columns (m, k), and :math:`Q^{-1} R'` times that, shape (n, k).
+
+        Given the first block of the solution the second is exact, so that products of `F` with the inverse, which are
+        coefficients, are as accurate as that block. Its own iterate is not enough: many labels multiply its error.
+        """
         n = self.graph.n_nodes
         right = np.vstack([self._scale * (self.R.T @ Y), self._E.T @ Y])
         x = conjugate_gradients(self._times, right, tolerance=_JOINT_TOLERANCE)[0].or_raise(_JOINT_TOLERANCE)
-        return np.asarray(Y - self.R @ (self._scale * x[:n]) - self._E @ x[n:])
+        field = self._scale * x[:n]
+        left = Y - self.R @ field
+        return np.asarray(left - self._E @ (self._E.T @ left)), field
 
     @cached_property
     def log_determinant(self) -> float:

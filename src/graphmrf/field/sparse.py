@@ -463,9 +463,18 @@ class SparseSystem:
     @cached_property
     def dual(self) -> Floats:
         r""":math:`\Sigma^{-1} z`."""
-        if self.joint is not None:
-            return self.solve(self.field.normal.z[:, None])[:, 0]
+        if self._split is not None:
+            return self._split[0]
         return np.asarray(self._solved[1] - self._solved[0] @ self.coefficients)
+
+    @cached_property
+    def _split(self) -> tuple[Floats, Floats] | None:
+        """`dual`, and the graph field before it is scaled, where they are found together."""
+        if self.joint is None:
+            return None
+        scale = 1.0 / np.sqrt(self.noise)
+        found, field = self.joint.split((scale * self.field.normal.z)[:, None])
+        return scale * found[:, 0], field[:, 0]
 
     def solve(self, B: Floats) -> Floats:
         r"""Return :math:`\Sigma^{-1} B`."""
@@ -568,8 +577,8 @@ class SparseSystem:
     @cached_property
     def graph_field(self) -> Floats:
         """Posterior mean of the graph field at all nodes."""
-        if self.joint is not None:
-            return np.asarray(self.unit * self.prior.solve(self._spread(self.dual[:, None]))[:, 0])
+        if self._split is not None:
+            return self.unit * self._split[1]
         return np.asarray(self._taken[:, -1] - self._taken[:, :-1] @ self.coefficients)
 
     @cached_property
@@ -631,11 +640,6 @@ class SparsePosterior:
     def h(self) -> Mapping[str, Any]:
         """The hyper-parameters."""
         return self.system.h
-
-    @property
-    def observations(self) -> Observations:
-        """What is given."""
-        return self.system.field.normal
 
     def moments(self, nodes: Ints) -> tuple[Floats, Floats]:
         """Return mean and variance of the latent field."""
