@@ -235,7 +235,9 @@ def copies(task: Task) -> Any:
     A = task.graph.adjacency.tocsr()
     A.sort_indices()
     rows = [A.indices[A.indptr[i] : A.indptr[i + 1]].tobytes() for i in range(task.graph.n_nodes)]
-    return np.unique([hash((row, float(y))) for row, y in zip(rows, task.y, strict=True)], return_inverse=True)[1]
+    return np.unique([row + float(y).hex().encode() for row, y in zip(rows, task.y, strict=True)], return_inverse=True)[
+        1
+    ]
 
 
 def by_method(found: dict[Work, Row]) -> Iterator[Row]:
