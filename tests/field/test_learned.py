@@ -163,6 +163,21 @@ def test_neighbours_that_differ_are_reported() -> None:
     assert not any("differ" in note for note in alike.notes_)
 
 
+def test_copies_that_are_labelled_together_are_reported() -> None:
+    """Three copies of every page, with links to two hubs of their own."""
+    rng, pages = np.random.default_rng(0), 60
+    page = np.repeat(np.arange(pages), 3)
+    hub = rng.integers(0, 20, (pages, 2))
+    edges = (np.tile(np.arange(180), 2), 180 + hub[page].T.ravel())
+    graph, X = Graph.from_edges(*edges, n_nodes=200), rng.standard_normal((200, 1))
+    y = np.append(rng.standard_normal(pages)[page], rng.standard_normal(20))
+    together = np.append(rng.random(pages)[page] < 0.5, rng.random(20) < 0.5)
+    model = GraphRegressor(learner=None)
+    assert any("are copies of each other" in note for note in model.fit(graph, X, np.where(together, y, np.nan)).notes_)
+    alone = rng.random(200) < 0.5
+    assert not any("copies" in note for note in model.fit(graph, X, np.where(alone, y, np.nan)).notes_)
+
+
 @pytest.mark.parametrize("likelihood", ["poisson", "negative-binomial", "binomial", "gaussian"])
 def test_trees_have_the_loss_of_the_likelihood(likelihood: str) -> None:
     rng, n = np.random.default_rng(5), 500

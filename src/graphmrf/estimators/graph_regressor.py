@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # Share of the unlabelled nodes without a value, and of the labelled ones with one, beyond which a column seems to
 # follow from the outcome.
 _TOGETHER = 0.9
-_UNLIKELY = 3.0  # standard errors of Moran's I below 0 from which neighbours differ
+_UNLIKELY = 3.0  # standard errors from which notes report that neighbours differ, and that copies are known together
 
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
 _REPRESENTATIONS = ("auto", "dense", "sparse")
@@ -279,7 +279,7 @@ class GraphRegressor(AnalysedField):
         features, notes = _without_useless(table, outcome.known)
         owners = zip(self._categories.owners(table.columns.labels), table.columns.labels, strict=True)
         options = replace(options, groups=tuple("" if owner == column else str(owner) for owner, column in owners))
-        self._notes = (*notes, *_differing_neighbours(graph, outcome.y))
+        self._notes = (*notes, *_differing_neighbours(graph, outcome.y), *_copies(graph, outcome.y))
         self._columns = table.columns
         self._single = outcome.single and (table.single or not table.columns.count)
         field, *rest = self._fitted(graph, features, outcome.y, rows, options, others)
@@ -634,6 +634,27 @@ def _differing_neighbours(graph: Graph, y: Floats) -> Iterator[str]:
                 f"neighbours differ: Moran's I of the outcome is {moran:.2f}, so a smooth graph field adds nothing; "
                 "roles of nodes may, see graph_features"
             )
+
+
+def _copies(graph: Graph, y: Floats) -> Iterator[str]:
+    """Yield a note where known nodes are copies of each other, in neighbours and outcome, and unknown nodes of none.
+
+    More of them than by chance; of copies of each other only one counts as an observation.
+    """
+    known = ~np.isnan(y)
+    neighbours = graph.adjacency @ np.random.default_rng(0).random(y.size)  # a number for each set of neighbours
+    neighbours[graph.isolated] = -1.0 - np.flatnonzero(graph.isolated)
+    twin = np.unique(neighbours, return_inverse=True)[1]
+    copy = np.unique(np.column_stack([twin, y])[known], axis=0, return_inverse=True)[1].reshape(-1)
+    copied, wanted = np.bincount(copy)[copy] > 1, np.isin(twin[~known], twin[known])
+    if not wanted.size:
+        return
+    share, independent = np.append(copied, wanted).mean(), 1.0 / (copy.max() + 1) + 1.0 / np.unique(twin[~known]).size
+    if copied.mean() - wanted.mean() > _UNLIKELY * np.sqrt(share * (1.0 - share) * independent):
+        yield (
+            f"{copied.mean():.0%} of the known nodes are copies of each other, with the same neighbours and outcome, "
+            f"but {wanted.mean():.0%} of the others have the neighbours of a known one: intervals there are too narrow"
+        )
 
 
 def _check_missing(table: Table) -> None:
