@@ -88,6 +88,7 @@ def test_it_can_be_cloned_and_pickled() -> None:
         "solver": "dense",
         "learner": "auto",
         "random_state": 3,
+        "members": 24,
     }
     loaded = pickle.loads(pickle.dumps(model()))
     np.testing.assert_array_equal(loaded.predict(), model().predict())
