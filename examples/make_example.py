@@ -24,7 +24,7 @@ from graphmrf._typing import Floats, Ints
 SEED = 0
 N_DISTRICTS = 1000
 LABELLED = 0.3
-FOLDER = Path(gm.datasets.__file__).parent / "example"
+FOLDER = Path(gm.datasets.__file__).parent / "example_files"
 
 # Income (thousand per year), green space (% of the area), minutes to the centre, rent (per square metre and month).
 ATTRIBUTES = ("income", "green", "minutes", "rent")

@@ -238,7 +238,7 @@ def test_a_method_without_the_features_it_needs(method: str, refused: Callable[.
 @pytest.mark.parametrize(("option", "name"), [("--output", "out.csv"), ("--report", "out.html")])
 @pytest.mark.parametrize("folder", ["missing", "nodes.csv"])
 def test_unwritable_output(option: str, name: str, folder: str, town: Any, refused: Callable[..., str]) -> None:
-    assert "no folder" in refused(option, str(town.folder / folder / name))
+    assert "does not exist" in refused(option, str(town.folder / folder / name))
 
 
 def test_output_of_an_unknown_format(town: Any, refused: Callable[..., str]) -> None:
@@ -298,7 +298,7 @@ def test_an_id_named_like_a_result_of_one_of_two_targets(name: str, town: Any, r
 
 def test_the_place_of_the_output_is_checked_before_anything_is_read(town: Any, refused: Callable[..., str]) -> None:
     (town.folder / "nodes.csv").write_text("")
-    assert "no folder" in refused("-o", str(town.folder / "missing" / "out.csv"))
+    assert "does not exist" in refused("-o", str(town.folder / "missing" / "out.csv"))
 
 
 def test_debug_shows_where(town: Any) -> None:

@@ -80,7 +80,7 @@ def test_options_of_columns_name_what_is_wrong(town: Any) -> None:
     for options, message in (
         (("--likelihood", "income"), "--likelihood needs a column and a value, such as cases=people, got 'income'"),
         (("--likelihood", "wealth=poisson"), "has no column 'wealth'"),
-        (("--likelihood", "place=poisson"), "column 'place' holds the node ids"),
+        (("--likelihood", "place=poisson"), "column 'place' contains the node ids"),
         (("--size", "income=age"), "sizes must lead from columns with a likelihood to columns of numbers"),
         (("--likelihood", "income=gamma"), "likelihood must be one of"),
     ):

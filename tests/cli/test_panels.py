@@ -45,7 +45,7 @@ def test_a_panel_has_a_row_for_every_node_and_time_and_forecasts_spread(folder: 
     [
         (["--horizon", "1"], "add --time"),
         (["--time", "month"], "has no column 'month'"),
-        (["--time", "year", "-t", "year"], "holds the times"),
+        (["--time", "year", "-t", "year"], "contains the times"),
     ],
 )
 def test_options_of_time_that_cannot_be_are_refused(folder: Path, options: list[str], message: str) -> None:

@@ -351,7 +351,7 @@ def test_a_failure_of_ours_is_exit_code_1_and_leaves_nothing(town: Any, monkeypa
 
 @pytest.mark.parametrize("target", ["income", "wealth"])
 def test_a_method_that_does_not_converge_is_left_out(target: str, town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Any, graph: Any, X: Any, y: Any) -> None:  # noqa: ARG001 - the arguments of a fit
+    def fail(self: Any, graph: Any, X: Any, y: Any, **known: Any) -> None:  # noqa: ARG001 - the arguments of a fit
         raise ConvergenceError("no optimum after 500 steps")
 
     income = town.nodes["income"]

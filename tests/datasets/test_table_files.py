@@ -80,7 +80,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         check_writable(tmp_path / "folder.csv")
     with pytest.raises(InvalidInputError, match="is a directory"):
         check_writable(tmp_path / "folder.csv", geographic=True)
-    with pytest.raises(InvalidInputError, match="no folder"):
+    with pytest.raises(InvalidInputError, match="does not exist"):
         check_writable(tmp_path / "missing" / "p.csv")
     with pytest.raises(InvalidInputError, match=r"suffix.*\.parquet"):
         check_writable(tmp_path / "p.doc")

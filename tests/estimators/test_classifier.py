@@ -326,7 +326,7 @@ def test_a_class_with_fewer_members_than_folds() -> None:
 
 def test_classes_unseen_in_the_fit_cannot_be_scored() -> None:
     model = GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, LABELS)
-    with pytest.raises(InvalidInputError, match=r"classes of the fit, 'no', 'yes', got 'perhaps'"):
+    with pytest.raises(InvalidInputError, match=r"classes of the fit only, 'no', 'yes', got 'perhaps'"):
         model.score(None, None, np.where(CASE.known, TRUTH, "perhaps"))
     with pytest.raises(InvalidInputError, match="not labelled in the fit, got none"):
         model.score(None, None, LABELS)

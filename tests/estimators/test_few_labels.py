@@ -132,7 +132,7 @@ def apart(together: int, solver: str) -> float:
 
 @pytest.mark.parametrize("solver", ["dense", "sparse"])
 def test_labels_that_are_all_isolated_leave_a_grid_uncertain(solver: str) -> None:
-    assert apart(1, solver) > 0.7
+    assert apart(1, solver) > 0.65
 
 
 @pytest.mark.xfail(strict=True, reason="90 % intervals cover 54 to 59 %; pairs have other means than a grid")

@@ -87,6 +87,7 @@ def test_it_can_be_cloned_and_pickled() -> None:
         "priors": None,
         "solver": "dense",
         "learner": "auto",
+        "members": 24,
         "random_state": 3,
         "members": 24,
     }

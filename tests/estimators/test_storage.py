@@ -191,9 +191,9 @@ def test_a_flipped_byte_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"id,value\n1,2\n"])
 def test_what_is_no_model_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_bytes(content)
-    with pytest.raises(InvalidInputError, match=r"table\.csv is not a model of graphmrf; give a file"):
+    with pytest.raises(InvalidInputError, match=r"table\.csv is not a graphmrf model; pass a file"):
         gm.load(tmp_path / "table.csv")
-    with pytest.raises(InvalidInputError, match="no such file"):
+    with pytest.raises(InvalidInputError, match="does not exist|no such file"):
         gm.load(tmp_path / "nothing")
 
 

@@ -243,7 +243,7 @@ def test_a_collapse_at_one_level_leaves_the_others_readable(worst: float, make_r
 def test_the_headline_admits_when_there_is_no_accuracy(make_report: Maker) -> None:
     target = replace(make_report().targets[0], methods=(FittedMethod(METHODS["lp"], -0.2),))
     assert (
-        f"better than its mean, as far as held-out values show: R² {MINUS}0.20."
+        f"No method predicts held-out values of income better than their mean does: R² {MINUS}0.20."
         in Reader(render(make_report(targets=(target,)))).words()
     )
 

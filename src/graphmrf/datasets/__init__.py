@@ -92,5 +92,5 @@ def example() -> Example:
     >>> read(files.nodes, files.edges).graph
     Graph(n_nodes=1000, n_edges=2922, unweighted, ids D0001, D0002, D0003, ...)
     """
-    folder = Path(__file__).parent / "example"
+    folder = Path(__file__).parent / "example_files"
     return Example(*(folder / f"{name}.csv" for name in ("nodes", "edges", "hidden")))

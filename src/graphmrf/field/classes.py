@@ -158,17 +158,21 @@ def coupled(posteriors: Sequence[Posterior], labels: Sequence[Responses]) -> lis
     duals = [each.field.dual_at(each.h) for each in posteriors]
     alike = all(each.field.design.learner is None for each in posteriors)
     v = np.zeros((len(labels), labels[0].nodes.size))
-    for _ in range(STEPS):
-        before = v - v.mean(axis=0)
+    step = v
+    for count in range(STEPS):
+        before, last = v.copy(), step
         for k, (each, dual) in enumerate(zip(posteriors, duals, strict=True)):
             found = _given_others(labels, v, k).mode(each.h, dual)
             assert found is not None
             v[k] = found
         if alike:
             v -= v.mean(axis=0)
-        if np.mean((v - v.mean(axis=0) - before) ** 2) < _SETTLED**2:
+        step = v - before
+        if np.mean(step**2) < _SETTLED**2:
             rows = [_given_others(labels, v, k) for k in range(len(labels))]
             return [each.field.observed(row).posterior_at(each.h) for each, row in zip(posteriors, rows, strict=True)]
+        if count % 3 == 2:  # Aitken: without the same covariance the common part converges slowly
+            v -= step * np.vdot(step, step - last) / np.vdot(step - last, step - last)
     raise ConvergenceError(f"values of classes did not settle in {STEPS} rounds; check for extreme features")
 
 

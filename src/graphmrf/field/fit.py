@@ -425,5 +425,6 @@ def _some_nodes(field: AnyField, seed: int) -> Ints:
     reached = np.flatnonzero(np.isin(graph.components, graph.components[field.rows]))
     hidden = np.setdiff1d(reached, field.rows)
     nodes = hidden if hidden.size else reached
-    nodes = nodes[np.argsort(walks_of_five(graph)[nodes], kind="stable")]
+    keys = field.design.own.sum(axis=1), walks_of_five(graph)  # features distinguish nodes with the same walks
+    nodes = nodes[np.lexsort([key[nodes] for key in keys])]
     return np.sort(np.random.default_rng(seed).permutation(nodes)[:300])

@@ -240,7 +240,9 @@ class Levels(LinearTerm):
 
     def columns(self, design: Design) -> Floats:
         """Return the columns of the levels."""
-        return design.levels[:, [self.name in ("levels", _of_category(group)) for group in design.groups]]
+        if self.name == Levels.name:
+            return design.levels
+        return design.levels[:, [self.name == _of_category(group) for group in design.groups]]
 
     def applies(self, design: Design) -> bool:
         """Return whether there are levels."""
