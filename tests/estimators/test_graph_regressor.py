@@ -89,7 +89,6 @@ def test_it_can_be_cloned_and_pickled() -> None:
         "learner": "auto",
         "members": 24,
         "random_state": 3,
-        "members": 24,
     }
     loaded = pickle.loads(pickle.dumps(model()))
     np.testing.assert_array_equal(loaded.predict(), model().predict())
