@@ -5,10 +5,10 @@ other). Share of the Poisson deviance of the hidden counts that is explained, ov
 share of new counts that 90 % intervals contain. Peers: a normal field of log((y + 1/2) / E), and R's mgcv with linear
 effects and a Markov random field, where ``Rscript`` is installed. "ahead of log rates" is the mean difference in
 explained deviance and its standard error over draws, "over Poisson" by how much the log evidence of the negative
-binomial exceeds that of the Poisson field, and in how many draws; also for counts of all districts simulated with
-the features and expected numbers of oral cancer, whose rates vary from one to the next by a gamma distribution, by a
-log-normal one of the same variance, or not at all. Models were developed on draws 10 and above and the years 2007 and
-2009. ``python -m benchmarks.counts [--draws 10] [--years 2011]``.
+binomial exceeds that of the Poisson field, both without trees, and in how many draws; also for counts of all districts
+simulated with the features and expected numbers of oral cancer, whose rates vary from one to the next by a gamma
+distribution, by a log-normal one of the same variance, or not at all. Models were developed on draws 10 and above and
+the years 2007 and 2009. ``python -m benchmarks.counts [--draws 10] [--years 2011] [--keep FILE]``.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import argparse
 import shutil
 import subprocess
 import tempfile
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,20 +26,22 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.more_data import more_root
-from benchmarks.pool import NO_DATA
-from benchmarks.show import show
+from benchmarks.pool import NO_DATA, resume
+from benchmarks.show import show, timed
 from graphmrf import Graph, GraphRegressor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from benchmarks.show import Row
-    from graphmrf._typing import Bools, Floats
+    from graphmrf._typing import Floats
 
     Method = Callable[["Counts", Floats], tuple[Floats, Floats | None, Floats | None]]
 
 LEVEL = 0.9
 LOG_RATES = "field of log rates"
+EVIDENCE = "evidence of negative binomial"
+SIMULATED = "simulated, variation of rates: "
 RATES = ("gamma", "log-normal", "none")
 SPREAD = 1.0
 """Variance of the factor by which simulated rates vary."""
@@ -123,47 +125,62 @@ def _mgcv(family: str) -> Method:
     return predict
 
 
+METHODS: dict[str, Method] = {
+    "field, Poisson": _field("poisson"),
+    "field, negative binomial": _field("negative-binomial"),
+    LOG_RATES: _log_rate,
+    "mgcv, Poisson": _mgcv("poisson"),
+    "mgcv, negative binomial": _mgcv("nb"),
+}
+
+
 def run(*, quick: bool) -> list[Row]:
     """Run the newest year with ten draws; quick: with one."""
-    return NO_DATA if more_root() is None else measure(1 if quick else 10, [2011])
+    return NO_DATA if more_root() is None else measure(1 if quick else 10, [2011], 1, None)
 
 
-def measure(draws: int, years: list[int]) -> list[Row]:
-    """Return a row for every task and method."""
-    methods: dict[str, Method] = {
-        "field, Poisson": _field("poisson"),
-        "field, negative binomial": _field("negative-binomial"),
-        LOG_RATES: _log_rate,
-    }
-    if shutil.which("Rscript"):
-        methods |= {"mgcv, Poisson": _mgcv("poisson"), "mgcv, negative binomial": _mgcv("nb")}
-    rows = [row for task in tasks(years) for row in _rows(task, methods, draws)]
-    base = next(tasks([]))
-    for rates in RATES:
-        counts = [simulated(base, rates, draw) for draw in range(draws)]
-        rows.append(_evidence(replace(base, name=f"simulated, variation of rates: {rates}"), counts))
-    return rows
+def measure(draws: int, years: list[int], jobs: int, keep: Path | None) -> list[Row]:
+    """Return a row for every task and method, and for every task one on the evidence; see `pool.resume`."""
+    methods = [name for name in METHODS if not name.startswith("mgcv") or shutil.which("Rscript")]
+    runs = [(task.name, method) for task in tasks(years) for method in (*methods, EVIDENCE)]
+    runs += [(f"{SIMULATED}{rates}", EVIDENCE) for rates in RATES]
+    found = resume(one, [(*run, draw) for run in runs for draw in range(draws)], jobs, keep)
+    scores = {run: [found[*run, draw] for draw in range(draws) if (*run, draw) in found] for run in runs}
+    return [_row(*run, scores[run], scores.get((run[0], LOG_RATES), [])) for run in runs if scores[run]]
 
 
-def _rows(task: Counts, methods: Mapping[str, Method], draws: int) -> Iterator[Row]:
-    found = {name: _row(task, name, method, draws) for name, method in methods.items()}
-    logs = [found[LOG_RATES][f"explained {draw}"] for draw in range(draws)]
-    for row in found.values():
-        ahead = np.array([row[f"explained {draw}"] for draw in range(draws)], dtype=float) - np.array(logs, dtype=float)
-        error = float(ahead.std()) / np.sqrt(max(draws - 1, 1))
-        yield row | {"ahead of log rates": f"{ahead.mean():.4f} ± {error:.4f}"}
-    yield _evidence(task, [np.where(_hidden(task, draw), np.nan, task.y) for draw in range(draws)])
+def one(work: tuple[str, str, int]) -> Row:
+    """Return explained deviance, coverage and seconds of a method on a draw of a task, or a gain in evidence."""
+    name, method, draw = work
+    task = load(name)
+    if name.startswith(SIMULATED):
+        return {"gain": _gain(task, simulated(task, name.removeprefix(SIMULATED), draw))}
+    hidden = np.random.default_rng(draw).permutation(task.y.size) < task.y.size // 2
+    y = np.where(hidden, np.nan, task.y)
+    if method == EVIDENCE:
+        return {"gain": _gain(task, y)}
+    seconds, (mean, low, high) = timed(lambda: METHODS[method](task, y))
+    overall = task.exposure * task.y[~hidden].sum() / task.exposure[~hidden].sum()
+    score = 1.0 - deviance(task.y[hidden], mean[hidden]) / deviance(task.y[hidden], overall[hidden])
+    row: Row = {"explained": score, "seconds": seconds}
+    if low is not None and high is not None:
+        row["covered"] = float(np.mean(((low <= task.y) & (task.y <= high))[hidden]))
+    return row
 
 
-def _evidence(task: Counts, counts: list[Floats]) -> Row:
+@cache
+def load(name: str) -> Counts:
+    """Return a task by name; simulated counts are of German districts."""
+    years = [int(name[-4:])] if name.startswith("glasgow") else []
+    *_, found = tasks(years)
+    return found
+
+
+def _gain(task: Counts, y: Floats) -> float:
     """Return by how much the log evidence of the negative binomial exceeds that of the Poisson field."""
-    gains = []
-    for y in counts:
-        models = [GraphRegressor(likelihood=name, learner=None) for name in ("negative-binomial", "poisson")]
-        found, other = (each.fit(task.graph, task.X, y, exposure=task.exposure).log_evidence_ for each in models)
-        gains.append(found - other)
-    ahead = f"{np.mean(gains):.2f}, greater in {sum(gain > 0 for gain in gains)} of {len(counts)} draws"
-    return {"task": task.name, "method": "evidence of negative binomial", "over Poisson": ahead}
+    models = [GraphRegressor(likelihood=name, learner=None) for name in ("negative-binomial", "poisson")]
+    found, other = (each.fit(task.graph, task.X, y, exposure=task.exposure).log_evidence_ for each in models)
+    return float(found - other)
 
 
 def simulated(task: Counts, rates: str, seed: int) -> Floats:
@@ -179,25 +196,24 @@ def simulated(task: Counts, rates: str, seed: int) -> Floats:
     return np.asarray(rng.poisson(mean), dtype=np.float64)
 
 
-def _hidden(task: Counts, draw: int) -> Bools:
-    return np.asarray(np.random.default_rng(draw).permutation(task.y.size) < task.y.size // 2)
-
-
-def _row(task: Counts, name: str, method: Method, draws: int) -> Row:
-    row: Row = {"task": task.name, "method": name}
-    scores, covered, seconds = [], [], 0.0
-    for draw in range(draws):
-        hidden = _hidden(task, draw)
-        started = time.perf_counter()
-        mean, low, high = method(task, np.where(hidden, np.nan, task.y))
-        seconds += time.perf_counter() - started
-        overall = task.exposure * task.y[~hidden].sum() / task.exposure[~hidden].sum()
-        score = 1.0 - deviance(task.y[hidden], mean[hidden]) / deviance(task.y[hidden], overall[hidden])
-        row[f"explained {draw}"] = round(score, 3)
-        scores.append(score)
-        if low is not None and high is not None:
-            covered.append(float(np.mean(((low <= task.y) & (task.y <= high))[hidden])))
-    row |= {"explained": round(float(np.mean(scores)), 3), "seconds": round(seconds / draws, 1)}
+def _row(task: str, method: str, runs: list[Row], of_logs: list[Row]) -> Row:
+    """Return the means over draws, given those of the field of log rates."""
+    row: Row = {"task": task, "method": method}
+    if method == EVIDENCE:
+        gains = [run["gain"] for run in runs]
+        return row | {
+            "over Poisson": f"{np.mean(gains):.2f}, greater in {sum(g > 0 for g in gains)} of {len(gains)} draws"
+        }
+    scores = np.array([run["explained"] for run in runs])
+    row |= {f"explained {draw}": round(float(score), 3) for draw, score in enumerate(scores)}
+    row |= {
+        "explained": round(float(scores.mean()), 3),
+        "seconds": round(float(np.mean([r["seconds"] for r in runs])), 1),
+    }
+    if len(of_logs) == len(runs):
+        ahead = scores - np.array([run["explained"] for run in of_logs])
+        row["ahead of log rates"] = f"{ahead.mean():.4f} ± {ahead.std() / np.sqrt(max(scores.size - 1, 1)):.4f}"
+    covered = [run["covered"] for run in runs if "covered" in run]
     return row | ({"90 % intervals contain": round(float(np.mean(covered)), 3)} if covered else {})
 
 
@@ -206,8 +222,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--years", type=int, nargs="+", default=[2011])
+    parser.add_argument("--jobs", type=int, default=1, help="processes; 0 prints what is in the file")
+    parser.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
     options = parser.parse_args()
-    show("counts", __doc__, measure(options.draws, options.years))
+    show("counts", __doc__, measure(options.draws, options.years, options.jobs, options.keep))
 
 
 if __name__ == "__main__":
