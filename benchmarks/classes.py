@@ -6,14 +6,14 @@ loss, area under the ROC curve (of more than two classes its mean over all again
 error in ten groups of equal size, beside that of outcomes drawn from the very probabilities, which is not 0 as groups
 are finite. Then accuracy beside label propagation, of digits, and of Karate club with 1, 2 and 4 labels of each class,
 20 draws. Models were developed on draws 10 and 11. ``python -m benchmarks.classes [--draws 2] [--size 1500] [--tasks
-London Karate digits ...]``.
+London Karate digits ...] [--keep FILE]``.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -24,7 +24,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks import paper_data
 from benchmarks.more_data import Task, connected_part, more_root
-from benchmarks.show import show
+from benchmarks.pool import resume
+from benchmarks.show import show, timed
 from graphmrf import Graph, GraphClassifier, GraphRegressor, LabelPropagation, compare, datasets
 
 if TYPE_CHECKING:
@@ -83,24 +84,49 @@ def chance_error(probability: Floats, *, draws: int = 50) -> float:
     return float(np.mean([calibration_error(probability, each.astype(float)) for each in outcomes]))
 
 
+METHODS = {
+    "logistic link": GraphClassifier(),
+    "sigmoid of a regression": GraphClassifier(GraphRegressor()),
+    "ordered": GraphClassifier(ordered=True),
+}
+
+
 def run(*, quick: bool) -> list[Row]:
     """Run all tasks with two draws; quick: Karate club alone."""
     return measure(2, 1500, ["karate"] if quick else [])
 
 
-def measure(draws: int, size: int, names: Sequence[str] = ()) -> list[Row]:
+def measure(draws: int, size: int, names: Sequence[str] = (), jobs: int = 1, keep: Path | None = None) -> list[Row]:
     """Return a row for every task and method, of the tasks whose names begin with one of some names, or of all."""
     chosen = tuple(name.lower() for name in names) or ("",)
-    methods = {"logistic link": GraphClassifier(), "sigmoid of a regression": GraphClassifier(GraphRegressor())}
-    ordered = {"ordered": GraphClassifier(ordered=True)}
-    rows = [
-        _row(task, name, model, draws)
+    runs = [
+        (task.name, method)
         for task in tasks(size)
         if task.name.lower().startswith(chosen)
-        for name, model in (methods | ordered if task.y.max() > 1 else methods).items()
+        for method in METHODS
+        if method != "ordered" or task.y.max() > 1
     ]
+    found = resume(one, [(*run, draw, size) for run in runs for draw in range(draws)], jobs, keep)
+    means = {run: [found[*run, draw, size] for draw in range(draws) if (*run, draw, size) in found] for run in runs}
+    rows = [_row(*run, scores) for run, scores in means.items() if scores]
     rows += [_karate(count) for count in (1, 2, 4) if "karate club".startswith(chosen)]
     return rows + (_digits() if "digits".startswith(chosen) else [])
+
+
+def one(work: tuple[str, str, int, int]) -> list[float]:
+    """Return the scores of a method on a draw of a task, the number of nodes and the seconds."""
+    name, method, draw, size = work
+    task = next(task for task in tasks(size) if task.name == name)
+    known = np.random.default_rng(draw).random(task.y.size) < KNOWN
+    y = np.where(known, task.y, np.nan)
+    seconds, probability = timed(lambda: METHODS[method].fit(task.graph, task.X, y).predict_proba()[~known])
+    return [*_scores(probability, task.y[~known]), task.y.size, seconds]
+
+
+def _row(task: str, method: str, runs: list[list[float]]) -> Row:
+    """Return the means over draws."""
+    *scores, nodes, seconds = np.mean(runs, axis=0).round(4).tolist()
+    return {"task": task, "method": method, "nodes": int(nodes)} | _named(scores) | {"seconds": round(seconds, 1)}
 
 
 def _digits(labels: int = 100, draws: int = 5) -> list[Row]:
@@ -172,26 +198,16 @@ def _karate(count: int) -> Row:
     }
 
 
-def _row(task: Classes, name: str, model: GraphClassifier, draws: int) -> Row:
-    found, started = [], time.perf_counter()
-    for draw in range(draws):
-        known = np.random.default_rng(draw).random(task.y.size) < KNOWN
-        y = np.where(known, task.y, np.nan)
-        probability = model.fit(task.graph, task.X, y).predict_proba()[~known]
-        found.append(_scores(probability, task.y[~known]))
-    scores = np.mean(found, axis=0)
-    row: Row = {"task": task.name, "method": name, "nodes": task.y.size}
-    return row | _named(scores.round(4).tolist()) | {"seconds": round((time.perf_counter() - started) / draws, 1)}
-
-
 def main() -> None:
     """Print all tasks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--size", type=int, default=1500)
     parser.add_argument("--tasks", nargs="*", default=[])
+    parser.add_argument("--jobs", type=int, default=1, help="processes; 0 prints what is in the file")
+    parser.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
     options = parser.parse_args()
-    show("classes", __doc__, measure(options.draws, options.size, options.tasks))
+    show("classes", __doc__, measure(options.draws, options.size, options.tasks, options.jobs, options.keep))
 
 
 if __name__ == "__main__":

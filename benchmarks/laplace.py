@@ -24,8 +24,10 @@ from benchmarks.more_data import Task, connected_part
 from benchmarks.show import show
 from graphmrf import datasets
 from graphmrf.field import TERMS, FieldOptions, Observations, Responses
+from graphmrf.field.dense import DenseField
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.outcome import FieldOutcome
+from graphmrf.field.space import NOISE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,7 +119,9 @@ def _exact(
 ) -> tuple[Floats, Floats, Floats]:
     """Return means and standard deviations of latent values at all nodes, and standard errors of the means."""
     h, given, n = fit.posterior.h, fit.posterior.members[0].observations, fit.y.size
-    K = fit.fitted.field.observed(Observations.of(np.arange(n), np.zeros(n))).covariance(h)  # type: ignore[union-attr]
+    field = fit.fitted.field.observed(Observations.of(np.arange(n), np.zeros(n)))
+    assert isinstance(field, DenseField)
+    K = field.latent(term.among(field, h) for term in field.terms) + h[NOISE] * np.eye(n)
     among = K[np.ix_(labelled, labelled)]
     precision = np.linalg.inv(among + np.diag(given.error))
     to_others = K[:, labelled] @ np.linalg.pinv(among, hermitian=True)
