@@ -24,7 +24,7 @@ from benchmarks.more_data import Task, connected_part
 from benchmarks.show import show
 from graphmrf import datasets
 from graphmrf.field import TERMS, FieldOptions, Observations, Responses
-from graphmrf.field.dense import DenseField
+from graphmrf.field.dense import DenseField, DensePosterior
 from graphmrf.field.likelihoods import LIKELIHOODS
 from graphmrf.field.outcome import FieldOutcome
 from graphmrf.field.space import NOISE
@@ -118,9 +118,11 @@ def _exact(
     fit: FieldOutcome, labels: Responses, labelled: Ints, samples: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """Return means and standard deviations of latent values at all nodes, and standard errors of the means."""
-    h, given, n = fit.posterior.h, fit.posterior.members[0].observations, fit.y.size
+    h, member, n = fit.posterior.h, fit.posterior.members[0], fit.y.size
     field = fit.fitted.field.observed(Observations.of(np.arange(n), np.zeros(n)))
     assert isinstance(field, DenseField)
+    assert isinstance(member, DensePosterior)
+    given = member.field.normal
     K = field.latent(term.among(field, h) for term in field.terms) + h[NOISE] * np.eye(n)
     among = K[np.ix_(labelled, labelled)]
     precision = np.linalg.inv(among + np.diag(given.error))
