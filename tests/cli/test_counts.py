@@ -83,11 +83,8 @@ def test_further_counts_are_suggested_with_the_deviance_to_expect(folder: Path) 
     measured = words.split("cross-validated explained deviance ")[1][:5]
     assert f"expected explained deviance {measured} now" in words
     page = (folder / "page.html").read_text(encoding="utf-8")
-    assert (
-        "Explained deviance to be expected at the nodes that remain" in page
-        or "explained deviance to be expected" in page
-    )
-    assert "R² to be expected" not in page
+    assert "Expected explained deviance at the remaining nodes" in page
+    assert "Expected R²" not in page
 
 
 def test_yes_or_no(folder: Path) -> None:

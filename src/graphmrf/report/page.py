@@ -27,16 +27,16 @@ Content: TypeAlias = dict[str, Any]
 
 CONTENT_FORMAT = 1  # version of the content; pages are made again only from the same one
 GLOSSARY = {
-    "graph field": "What neighbours have in common beyond their features: a smooth surface over the graph, estimated "
-    "from the known values nearby.",
+    "graph field": "What neighbours have in common that features do not explain: a smooth surface over the graph, "
+    "estimated from the known values nearby.",
     "local effects": "Effects of features that change from one part of the graph to another, such as the price of a "
     "garden, which differs between districts.",
     "nonlinear effects": "Curves and interactions of features, which a straight line for each feature misses.",
     "residual propagation": "The errors of a method at known values are propagated along the edges and added "
     "to the predictions of their neighbours.",
     "label propagation": "Known values spread along the edges, as deviations from their mean that grow with the square "
-    "root of a node's number of neighbours: no average, so predictions may exceed all known values. Features are not "
-    "used.",
+    "root of a node's number of neighbours: this is no average, so predictions may exceed all known values. Features "
+    "are not used.",
     "graph convolution": "A linear regression on features that were first averaged over the neighbourhood of every "
     "node.",
     "field regression": "The outcome is a sum of random parts: linear, nonlinear and local effects of features, a "
