@@ -143,7 +143,7 @@ class AttributedGraph:
         return numbers
 
     def carried_forward(self, values: Floats) -> Floats:
-        """Return a column in which rows that a panel lacks have the last known value of their node.
+        """Return a column in which missing rows of a panel have the last known value of their node.
 
         Rows before the first known value have that one.
         """
@@ -364,7 +364,7 @@ def read_repeated(
 def _spread(frame: pd.DataFrame, node: Ints, records: Ints, n: int) -> pd.DataFrame:
     """Return columns of a long table with a row for each node and time, given the record in every row, -1 for none.
 
-    Where there is none, a column that is the same at all times of every node keeps its value, others are missing.
+    Without a record, columns that never change within a node keep their value; others are missing.
     """
     rows, absent = range(records.size), records < 0
     whole = frame.reindex(records).set_axis(rows)

@@ -243,7 +243,7 @@ def _levels(table: AttributedGraph, name: str, max_levels: int, rare: int) -> _P
 
 
 def _check_words(table: AttributedGraph, name: str) -> None:
-    """Raise where most cells of a column of text are numbers: a stray word must not cost the whole column.
+    """Raise where most cells of a column of text are numbers: a stray word must not turn all of them into text.
 
     Digits after a leading zero are a code (01004, 2A004), not a number.
     """

@@ -91,7 +91,7 @@ def with_ends(
 ) -> tuple[TableFile, pa.Array, tuple[str, ...]]:
     """Return a node file to which ends of edges are added that it lacks, the ids of its nodes, and a note.
 
-    Cells of the new nodes are empty. A file that has none of the ends is refused later: its ids are others.
+    Cells of the new nodes are empty. A file that has none of the ends is refused later, as its ids do not match.
     """
     cells = [] if file.size is not None else [file.keys(end) for end in ends]
     found = distinct_ids(cells) if cells else keys

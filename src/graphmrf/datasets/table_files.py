@@ -414,7 +414,7 @@ def _padded(row: tuple[Any, ...], width: int) -> tuple[Any, ...]:
 
 
 def _excel_column(cells: Sequence[Any]) -> pa.Array:
-    """Return cells of one type as such, and cells of several types as the text that a text file would have."""
+    """Return cells of one type unchanged, and cells of several types as text."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int, float} or (len(kinds) == 1 and kinds != {str}):
         return pa.array([cell if kinds != {int, float} or cell is None else float(cell) for cell in cells])
@@ -480,7 +480,7 @@ def _is_empty(column: pa.ChunkedArray) -> bool:
 def row_number(path: PathLike, record: int) -> int:
     """Return where a 0-based record stands: its line in a text file, its 1-based number in Parquet and among shapes.
 
-    The text file is read again up to there, because blank lines and quoted line breaks move it.
+    The text file is read again up to there, because blank lines and quoted line breaks shift it.
     """
     path = Path(path)
     if suffix_of(path) in TYPED:

@@ -1,8 +1,8 @@
 """Clusters: the workers of Dask distributed as an engine, ``graph.to(cluster)``.
 
 Workers divide either the columns, each holding the whole graph (`graphmrf.engines.dask_columns`), or, for graphs that
-do not fit one worker, its rows (`graphmrf.engines.dask_rows`). This module has what both need: the connection, waiting
-for workers that may be lost at any moment, and sending data to them.
+do not fit one worker, its rows (`graphmrf.engines.dask_rows`). This module has the code of both: the connection,
+waiting for workers that may be lost at any moment, and sending data to them.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Cluster:
         Folder for the results of finished parts, and with rows for iterates of the running part, so that an interrupted
         run can continue.
     silence : float
-        Seconds without a heartbeat after which a worker counts as lost, and to wait for a worker when there is none.
-        Workers send one every second or so, and none during a product.
+        Seconds without a heartbeat after which a worker counts as lost, and seconds to wait for a worker if there is
+        none. Workers send one about every second, but none during a product.
     saving : Saving, optional
         When iterates are saved.
     parts : int, optional

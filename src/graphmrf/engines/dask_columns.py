@@ -61,7 +61,7 @@ class ColumnsEngine:
             tasks.cancel()
 
     def release(self, *, patience: float = 10.0) -> None:
-        """Let the workers drop the graph; one that hangs has some seconds for it."""
+        """Let the workers drop the graph, waiting some seconds for workers that do not respond."""
         client = self._machines.client
         if client.status == "running":
             asked = [client._run(forget, self.token, workers=[worker]) for worker in self._machines.workers()]

@@ -5,8 +5,8 @@ kernels of one machine. A product fetches the rows of other workers that its edg
 are; sums over nodes are added up here. Operations without a result wait until one with a result is sent, so a Lanczos
 step is two messages to every worker, whatever the size of the graph.
 
-The blocks of a lost worker are lost. Work through `map_columns` continues from the last iterates that were stored,
-see `graphmrf.engines.dask_checkpoints.Iterates`, on rows that the other workers take over.
+The blocks of a lost worker are lost. Work by `map_columns` continues from the last stored iterates, see
+`graphmrf.engines.dask_checkpoints.Iterates`, on rows that the other workers take over.
 """
 
 from __future__ import annotations

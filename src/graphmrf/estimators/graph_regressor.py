@@ -187,10 +187,11 @@ class GraphRegressor(AnalysedField):
             Exposure of counts (population, time or expected number), and trials of which y are the successes; 1 by
             default.
         std : number or array of the shape of y, optional
-            Known standard errors of numbers. The outcome is then the value that is measured, at labelled nodes too.
+            Known standard errors of numbers. The outcome is then the value behind the measurement, also at labelled
+            nodes.
         weight : number or array of the shape of y, optional
-            Precisions of numbers relative to a usual one, such as numbers of people asked. For likelihoods "binomial"
-            and "ordinal" the number of times that an observation counts.
+            Relative precisions of numbers, such as numbers of people asked. For likelihoods "binomial" and "ordinal"
+            the number of times that an observation counts.
         nodes : array of the shape of y, optional
             Node of every row of a long table: its id, or its position where the graph has no ids. Rows of a node are
             independent given its value; the standard error of numbers without `std` is estimated.
@@ -224,8 +225,8 @@ class GraphRegressor(AnalysedField):
         Parameters
         ----------
         y : array or Series of shape (n,)
-            The labels that are new or corrected, NaN elsewhere; on a graph with ids a Series of some nodes is enough.
-            All other labels remain.
+            The labels that are new or corrected, NaN at all other nodes; on a graph with ids a Series of some nodes is
+            enough. All other labels remain.
         exposure, trials, std, weight : number or array of shape (n,), optional
             As in `fit`, of the nodes with new labels, and of nodes for which they were unknown.
         search : {"near", "anew"}
@@ -359,7 +360,7 @@ class GraphRegressor(AnalysedField):
         it is infinite. `predict_total`, `predict_mean` and `loo_` have the same convention.
 
         For another graph a field of the effects of features alone is fitted to the labels; what the graph field and
-        local effects explained on the fitted graph is uncertainty there.
+        local effects explained on the fitted graph counts as noise there.
 
         Parameters
         ----------
@@ -430,10 +431,9 @@ class GraphRegressor(AnalysedField):
         level : float in (0, 1)
             Probability that the interval contains the outcome.
         interval : {"field", "conformal"}
-            "field": quantiles of the posterior, hyper-parameters averaged. "conformal", for numbers only: never
-            narrower, and at least as many standard deviations wide as the empirical quantile of residuals of held-out
-            labels, on folds that imitate the holes; this assumes no distribution. Infinite when labels are too few for
-            the level.
+            "field": quantiles of the posterior, hyper-parameters averaged. "conformal", for numbers only: the same,
+            widened where needed to the empirical quantile of standardised out-of-fold residuals, on folds that imitate
+            the holes; this assumes no distribution. Infinite if there are too few labels for the level.
         of, graph, X
             As in `predict`: an interval for the rate, share or value, or for a new observation.
         """
