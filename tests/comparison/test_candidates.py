@@ -254,3 +254,12 @@ def test_accuracy_of_methods_is_reported_in_their_order() -> None:
     found = predict_outcome(ring, None, y, Settings(("lp", "field")), name="wave", advance=lines.append)
     scores = [f"{fit.method.key}: R² {number(fit.score)}" for fit in found.methods]
     assert [line.split(" ±")[0] for line in lines] == [*(f"wave: {each}" for each in scores), ""]
+
+
+def test_columns_without_a_value_at_the_nodes_to_predict_are_left_out() -> None:
+    ring = Graph.from_edges(np.arange(60), (np.arange(60) + 1) % 60)
+    y = np.random.default_rng(0).standard_normal(60)
+    y[1::2] = np.nan
+    found = compare(ring, pd.DataFrame({"x": np.arange(60.0) % 7, "from y": 2 * y}), y, methods=["lr", "lgc"])
+    assert found.table["r2"].max() < 0.5  # 1 with the column that follows from the outcome
+    assert found.notes == ("column 'from y' is left out: it has no value at the nodes to predict",)

@@ -41,7 +41,7 @@ def test_effects_add_up_but_for_a_constant() -> None:
     text = str(found)
     assert text.startswith("n5: ")
     assert "(graph field)" in text
-    assert text.count(" steps away, weight ") == 5
+    assert text.count(" away, weight ") == 5
 
 
 def test_weights_hold_the_predictions_of_a_learner_fixed() -> None:

@@ -1,7 +1,7 @@
 """Methods side by side on the same folds: fitted, scored on held-out labels, and the one to use."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, TypeAlias
 
@@ -146,7 +146,8 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
         The graph.
     X : array, DataFrame or sparse matrix of shape (n, p), or None
         Features; missing cells are filled with the mean of their column for methods that cannot take them. Columns
-        of categories and text have an effect of every level.
+        of categories and text have an effect of every level; those without a value at the nodes to predict are left
+        out.
     y : array or Series of shape (n,)
         Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
     methods : "auto" or sequence of str
@@ -170,13 +171,25 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
     ('field', {'lp': 1.0, 'field': 1.0})
     """
     graph, X, y = in_rows(graph, X, y)
-    X = None if X is None else pd.DataFrame(reduced(X))
     outcome = as_outcome(y, graph.n_nodes)
+    X, notes = (None, ()) if X is None else _known_where_asked(pd.DataFrame(reduced(X)), outcome)
     given = {name: np.asarray(graph.align(values, name), dtype=np.float64) for name, values in (known or {}).items()}
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     names = (DEFAULT,) if names == (AUTO,) and (given or likelihood != AUTO) else names
     settings = Settings(names, cv=cv, random_state=random_state, likelihood=likelihood, known=given)
-    return compare_methods(graph, X, outcome, settings)
+    found = compare_methods(graph, X, outcome, settings)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _known_where_asked(X: pd.DataFrame, y: Values) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the columns with a value at some node to predict, and a note on each of the others.
+
+    One that follows from the outcome would make held-out predictions perfect, and help nowhere else.
+    """
+    asked = ~y.known if isinstance(y, Labels) else np.isnan(y)
+    useless = X[asked].isna().all().to_numpy() & asked.any()
+    notes = (f"column '{name}' is left out: it has no value at the nodes to predict" for name in X.columns[useless])
+    return X.loc[:, ~useless], tuple(notes)
 
 
 def as_outcome(y: Any, n_nodes: int) -> Values:

@@ -19,7 +19,7 @@ from graphmrf.estimators.tables import of_every_target
 from graphmrf.field import TERMS, Responses
 from graphmrf.graph.checks import check_count
 from graphmrf.selection import steps_to_label
-from graphmrf.text import MINUS, number
+from graphmrf.text import MINUS, count, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -391,10 +391,14 @@ class NodeExplanation:
         constant = self.prediction - self.mean - float(self.effects.sum())
         fixed = ["  weights hold the predictions of the learner fixed"] if LEARNED in self.effects.index else []
         lines = [
-            f"  {_signed(added)} from {name}: {number(label)}, {steps:g} steps away, weight {number(weight, 3)}"
+            f"  {_signed(added)} from {name}: {number(label)}, {_steps(steps)}, weight {number(weight, 3)}"
             for name, _, label, steps, weight, added in self.labels.head(5).itertuples()
         ]
         return "\n".join([f"{about}{effects} {_signed(constant)} (constant)", *lines, *fixed])
+
+
+def _steps(steps: float) -> str:
+    return count(int(steps), "step") + " away" if np.isfinite(steps) else "no path"
 
 
 def _signed(value: float) -> str:
