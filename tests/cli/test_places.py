@@ -62,6 +62,19 @@ def test_areas_with_their_columns_are_one_file(places: Path, suffix: str) -> Non
     assert saved.geom_equals_exact(geopandas.GeoSeries(squares, crs=4326), 1e-9).all()
 
 
+def test_areas_with_edges_in_a_file_are_written_with_their_shapes(places: Path) -> None:
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    frame, areas, out = pd.read_csv(places), places.with_name("areas.geojson"), places.with_name("out.gpkg")
+    squares = geopandas.GeoSeries(shapely.box(frame["lon"], frame["lat"], frame["lon"] + 1, frame["lat"] + 1), crs=4326)
+    geopandas.GeoDataFrame(frame[["id", "rent"]], geometry=squares).to_file(areas)
+    edges = places.with_name("edges.csv")
+    ids = frame["id"].astype(str)
+    pd.DataFrame({"source": ids[:-1].to_numpy(), "target": ids[1:].to_numpy()}).to_csv(edges, index=False)
+    result = run(areas, edges, "-t", "rent", "--method", "lp", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert geopandas.read_file(out).geom_equals_exact(squares, 1e-9).all()
+
+
 def test_points_have_their_coordinates(places: Path) -> None:
     geopandas = pytest.importorskip("geopandas")
     frame, points = pd.read_csv(places), places.with_name("points.geojson")

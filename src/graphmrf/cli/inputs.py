@@ -87,7 +87,7 @@ def read_graph(
     if edges is not None:
         table = _read_either_way(nodes, edges, file, id=options.id, **columns)
         pa.default_memory_pool().release_unused()  # as much as the fit of a large graph takes
-        return table
+        return datasets.with_areas(table, nodes) if nodes.suffix.lower() in SHAPES and "time" not in columns else table
     if shapes is not None:
         return datasets.read_shapes(file or nodes, shapes, id=options.id)
     nearest = {} if options.k is None else {"k": options.k}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphmrf.datasets.attributed_graph import AttributedGraph, read, read_edges, read_on_workers, read_repeated
 from graphmrf.datasets.columns import Attributes, Features, attributes, features
-from graphmrf.datasets.places import degrees, geometries, read_points, read_shapes
+from graphmrf.datasets.places import degrees, geometries, read_points, read_shapes, with_areas
 from graphmrf.datasets.table_files import count_rows
 from graphmrf.datasets.written_tables import check_writable, is_geographic, keeps_page, read_page, write
 from graphmrf.errors import missing_name
@@ -44,6 +44,7 @@ __all__ = [
     "read_points",
     "read_repeated",
     "read_shapes",
+    "with_areas",
     "synthetic",
     "write",
 ]

@@ -78,6 +78,13 @@ def read_shapes(
     return replace(table, shapes=areas.geometry.iloc[rows])
 
 
+def with_areas(table: AttributedGraph, nodes: Path) -> AttributedGraph:
+    """Return a table whose edges are in a file of their own with the areas of its nodes, where `nodes` has one each."""
+    areas = read_areas(nodes)
+    one_each = len(areas) == table.graph.n_nodes and not set(areas.geom_type) & {"Point", None}
+    return replace(table, shapes=areas.geometry) if one_each else table
+
+
 def _id_column(file: TableFile, option: str | None) -> tuple[str, tuple[str, ...]]:
     """Return the id column of a table without edges, and a note if it was guessed; with edges their ids decide.
 
