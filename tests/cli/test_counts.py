@@ -51,6 +51,9 @@ def test_counts_with_an_exposure(folder: Path) -> None:
     np.testing.assert_array_equal(table["prediction"][~hidden], frame["cases"][~hidden])
     assert (table["lower"] == table["lower"].round()).all()
     assert (table["lower"] >= 0).all()
+    low, high = model.predict_interval(0.9)
+    for name, rates in (("smoothed", model.predict()), ("smoothed_lower", low), ("smoothed_upper", high)):
+        np.testing.assert_allclose(table[name], rates, rtol=1e-6)
 
 
 def test_counts_are_scored_by_their_deviance_on_all_surfaces(folder: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_class_of_one_label_is_predicted(town: Any, method: str, others: tuple
     town.write(town.nodes.assign(kind=kind).drop(columns="income"))
     run = town.run("--target", "kind", "--method", method, "-o", str(town.folder / "out.csv"))
     assert run.exit_code == 0, run.output
-    assert "only one label is rare: it can be predicted, but not checked" in run.stderr
+    assert "rare has one label only, and cannot be checked" in run.stderr
     made = pd.read_csv(town.folder / "out.csv")
     assert made["prediction"][0] == "rare"
     assert made["probability"].between(0, 1).all()

@@ -46,7 +46,9 @@ def predict(
 
     The result has one row per node, in the order of NODES: the id, prediction,
     std, lower, upper, observed; of known values also left_out, the prediction
-    without their fold, and its residual in standard deviations. For a target
+    without their fold, and its residual in standard deviations. Counts and
+    shares have smoothed rates in smoothed, smoothed_lower and smoothed_upper,
+    known ones, too. For a target
     of words: prediction, probability, observed, left_out, and the probability
     of every class. Ctrl-C during the fit of the field falls back on the best of
     the methods that are fitted already, whose accuracy is printed as soon as it

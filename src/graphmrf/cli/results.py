@@ -28,6 +28,7 @@ from graphmrf.text import decimals, number, r2_in_words
 
 OUTPUT_COLUMNS = ("prediction", "std", "lower", "upper", "observed", "left_out", "residual")
 ABOVE = "probability_above"  # column where a value was asked about
+SMOOTHED = ("smoothed", "smoothed_lower", "smoothed_upper")  # the rates of counts, the shares of successes
 CLASS_COLUMNS = ("prediction", "probability", "observed", "left_out")
 
 
@@ -142,6 +143,7 @@ def _columns(found: Prediction) -> dict[str, Any]:
     bars = unknown if found.std is None else (found.std, found.lower, found.upper)
     tested = found.at_labels("out_of_fold"), found.at_labels("residual")
     of_numbers = dict[str, Any](zip(OUTPUT_COLUMNS, (found.values, *bars, known, *tested), strict=True))
+    of_numbers |= {} if found.smoothed is None else {name: found.smoothed[name].to_numpy() for name in SMOOTHED}
     return of_numbers | ({} if found.exceeding is None else {ABOVE: found.exceeding})
 
 

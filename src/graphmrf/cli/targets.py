@@ -15,7 +15,7 @@ from graphmrf import datasets
 from graphmrf._typing import Floats
 from graphmrf.cli.inputs import Memory
 from graphmrf.cli.options import MethodOptions, TargetOptions
-from graphmrf.cli.results import ABOVE, CLASS_COLUMNS, OUTPUT_COLUMNS
+from graphmrf.cli.results import ABOVE, CLASS_COLUMNS, OUTPUT_COLUMNS, SMOOTHED
 from graphmrf.comparison import AUTO, EXCEEDANCE, SUGGESTIONS, Bounds, Settings, choose
 from graphmrf.comparison.candidates import DEFAULT, ENOUGH, Values
 from graphmrf.comparison.prediction import GROUP_COLUMNS
@@ -274,7 +274,7 @@ def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settin
         _check_suggest(table, name, y, asked.suggest)
     if asked.group is not None and all(isinstance(each, Labels) for each in targets.values()):
         raise InvalidInputError(f"--group is for numbers, got classes in {listing(names)}; leave out --group")
-    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS, ABOVE}
+    results = {*OUTPUT_COLUMNS, *CLASS_COLUMNS, *SMOOTHED, ABOVE}
     made = results if len(names) == 1 else {f"{name}_{result}" for name in names for result in results}
     if taken := [key for key in table.keys if key in made]:
         kind = "id" if taken[0] == table.id else "time"

@@ -473,4 +473,5 @@ def few_of_a_class(labels: Labels, cv: int) -> Iterator[str]:
         yield f"only {used} labels are {rarest}, so cross-validation uses {used} folds"
     single = labels.classes[counts == 1]
     if single.size:
-        yield f"only one label is {joined([str(each) for each in single])}: it can be predicted, but not checked"
+        has = "has" if single.size == 1 else "have"
+        yield f"{joined([str(each) for each in single])} {has} one label only, and cannot be checked"

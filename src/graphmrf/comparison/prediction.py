@@ -84,6 +84,7 @@ class Prediction:
     # above, exceeding: a value, and (n,): the probability of more at every node, see `with_probability`
     above: float | None = None
     exceeding: Floats | None = None
+    smoothed: pd.DataFrame | None = None  # of counts and shares the rate or share of every node and its interval
     groups: pd.DataFrame | None = None  # means and totals of groups, see `with_groups`
     suggested: pd.DataFrame | None = None  # nodes to label next, see `suggested_labels`
     # measured, notes: lines on how accuracy was measured, and on everything else
@@ -298,6 +299,7 @@ def _numbers(found: Comparison, X: pd.DataFrame | None, y: Floats, settings: Set
         methods=found.methods,
         **bars,
         level=settings.level,
+        smoothed=chosen.model.smoothed(settings.level) if offers(chosen.model, "smoothed") else None,
         held_out=_tested(chosen, known),
         explanation=brief,
         carries=what_carries(found.methods, chosen, brief.shares) if len(found.methods) > 1 or brief.shares else "",

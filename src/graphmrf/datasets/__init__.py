@@ -44,8 +44,8 @@ __all__ = [
     "read_points",
     "read_repeated",
     "read_shapes",
-    "with_areas",
     "synthetic",
+    "with_areas",
     "write",
 ]
 

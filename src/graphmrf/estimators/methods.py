@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from graphmrf.estimators.base import NodeEstimator
 from graphmrf.estimators.graph_convolutional_network import GraphConvolutionalNetwork
@@ -19,8 +20,6 @@ from graphmrf.estimators.tables import answers_tables, takes_folds, takes_tables
 
 if TYPE_CHECKING:
     from typing import Self
-
-    import pandas as pd
 
     from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.linear import Level
@@ -86,6 +85,15 @@ class ObservedRegressor(NodeEstimator):
         check_fitted(self, "regressor_")
         low, high = self.regressor_.predict_interval(level, of=self._of)
         return self._clamped(low), self._clamped(high)
+
+    def smoothed(self, level: float = 0.9) -> pd.DataFrame | None:
+        """Return the rate or share of every node, observed ones, too, and its interval; None for measurements."""
+        check_fitted(self, "regressor_")
+        if self.likelihood not in COUNTED:
+            return None
+        low, high = self.regressor_.predict_interval(level, of="latent")
+        found = {"smoothed": self.regressor_.predict(of="latent"), "smoothed_lower": low, "smoothed_upper": high}
+        return pd.DataFrame({name: np.asarray(values) for name, values in found.items()})
 
     def predict_total(self, groups: Any, *, level: float = 0.9) -> pd.DataFrame:
         """Return sums over groups; see `GraphRegressor.predict_total`."""

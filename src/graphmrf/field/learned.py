@@ -29,6 +29,7 @@ from graphmrf.field.observations import Observations, Responses
 from graphmrf.field.space import NOISE
 from graphmrf.graph import Graph
 from graphmrf.selection import distance_matched_folds
+from graphmrf.text import minus_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -285,10 +286,10 @@ class Trial:
     @property
     def note(self) -> str:
         """The decision in a sentence."""
-        both = f"held-out labels are predicted with R² {self.field + self.gain:.3f}, without them {self.field:.3f}"
+        by = f"they change R² at held-out labels by {minus_signs(f'{self.gain:+.3f}')} ± {self.error:.3f}"
         if self.helps:
-            return f"boosted trees are among the effects: {both}"
-        return f"boosted trees were tried and left out, as they do not clearly help: {both}"
+            return f"boosted trees are among the effects: {by}"
+        return f"boosted trees were tried and left out, as they do not clearly help: {by}"
 
 
 def tried(posteriors: Sequence[Posterior], designs: Sequence[Design]) -> Trial:

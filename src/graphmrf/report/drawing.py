@@ -241,6 +241,9 @@ def target_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     arrays = {name: packed(drawing.mean(values), "<f8") for name, values in columns.items()}
     if target.held_out is None:
         del arrays["left_out"], arrays["residual"]
+    if target.smoothed is not None:
+        arrays |= {name: packed(drawing.mean(target.smoothed[name].to_numpy()), "<f8") for name in target.smoothed}
+        found["smoothed_decimals"] = decimals(target.smoothed["smoothed"])
     if target.exceeding is not None:
         probability = drawing.mean(target.exceeding)
         arrays |= {
@@ -275,9 +278,9 @@ def maps(target: Prediction, *, extreme: float = 3.0) -> dict[str, Packed | None
     """The colours of every map, None for one without values.
 
     Of numbers: by value, observed where known; by standard deviation; by the standardised residual of labels that were
-    held out, of which by chance 1 in 400 lies beyond the ends of the colours; by the probability to exceed a value, in
-    classes. Of classes: by class; by the probability
-    of the predicted class, strong where it is low, as of large standard deviations.
+    held out, of which by chance 1 in 400 lies beyond the ends of the colours; by the smoothed rate or share; by the
+    probability to exceed a value, in classes. Of classes: by class; by the probability of the predicted class, strong
+    where it is low, as of large standard deviations.
     """
     if target.classes is not None:
         colours, sure = [f"--class-{k}" for k in range(8)], _scale(target.sure[~target.observed], "std", 5, 2)
@@ -294,7 +297,15 @@ def maps(target: Prediction, *, extreme: float = 3.0) -> dict[str, Packed | None
         residual = _legend(z[np.isfinite(z)], -extreme, extreme, 1) | _colours("residual", 7)
         residual |= {"values": "residual", "only": "observed"}
     above = None if target.exceeding is None else _probability_map()
-    return {"value": value, "std": std, "residual": residual, "above": above}
+    return {"value": value, "std": std, "smoothed": _smoothed_map(target), "residual": residual, "above": above}
+
+
+def _smoothed_map(target: Prediction) -> Packed | None:
+    """The colours of smoothed rates or shares."""
+    if target.smoothed is None:
+        return None
+    rates = target.smoothed["smoothed"].to_numpy()
+    return _scale(rates, "value", 7, decimals(rates)) | {"values": "smoothed", "only": "all", "outlined": True}
 
 
 def _probability_map() -> Packed:

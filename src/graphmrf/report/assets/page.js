@@ -36,6 +36,10 @@
       if (has("lower")) lines.push(`${page.targets[target.position].interval}: ${f(target.lower[i])} to ${f(target.upper[i])}`);
     }
     if (has("left_out") && !target.classes) lines.push(`out of fold: ${f(target.left_out[i])}`);
+    if (has("smoothed")) {
+      const g = (name) => formatted(target[name][i], target.smoothed_decimals);
+      lines.push(`smoothed rate: ${g("smoothed")}, ${page.targets[target.position].interval}: ${g("smoothed_lower")} to ${g("smoothed_upper")}`);
+    }
     if (has("probability_above")) lines.push(`${page.targets[target.position].above_text}: ${Math.round(100 * target.probability_above[i])} %`);
     if (has("residual")) lines.push(`residual: ${formatted(target.residual[i], 1)} std`);
     return lines;
@@ -187,7 +191,7 @@
   const cell = (v) => (/[",\n\r]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v);
   const plain = (v) => (v === undefined || v === null || Number.isNaN(v) ? "" : String(v));
   function csv(target) {
-    const numbers = ["std", "lower", "upper", "left_out", "residual", "probability_above"].filter((name) => target[name] && !target.classes);
+    const numbers = ["std", "lower", "upper", "left_out", "residual", "smoothed", "smoothed_lower", "smoothed_upper", "probability_above"].filter((name) => target[name] && !target.classes);
     const heads = ["id", "prediction", ...(target.classes ? ["probability"] : numbers), "observed", ...features.map((each) => each.name)];
     const rows = nodes.id.map((id, i) => {
       const predicted = target.classes ? [target.classes[target.code[i]], plain(target.sure[i])] : [plain(target.value[i]), ...numbers.map((name) => plain(target[name][i]))];
