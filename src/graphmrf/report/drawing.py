@@ -242,7 +242,7 @@ def target_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
     if target.held_out is None:
         del arrays["left_out"], arrays["residual"]
     if target.smoothed is not None:
-        arrays |= {name: packed(drawing.mean(target.smoothed[name].to_numpy()), "<f8") for name in target.smoothed}
+        arrays |= {str(name): packed(drawing.mean(each.to_numpy()), "<f8") for name, each in target.smoothed.items()}
         found["smoothed_decimals"] = decimals(target.smoothed["smoothed"])
     if target.exceeding is not None:
         probability = drawing.mean(target.exceeding)
