@@ -39,6 +39,7 @@ def predict(folder: Path, *options: str) -> tuple[int, str, pd.DataFrame]:
     return result.exit_code, result.output, pd.read_csv(output) if output.exists() else pd.DataFrame()
 
 
+@pytest.mark.slow
 def test_counts_with_an_exposure(folder: Path) -> None:
     code, text, table = predict(folder, "--target", "cases", "--likelihood", "poisson", "--exposure", "people")
     assert code == 0, text
@@ -56,6 +57,7 @@ def test_counts_with_an_exposure(folder: Path) -> None:
         np.testing.assert_allclose(table[name], rates, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_counts_are_scored_by_their_deviance_on_all_surfaces(folder: Path) -> None:
     options = ("--target", "cases", "--likelihood", "poisson", "--exposure", "people")
     code, text, table = predict(folder, *options, "--report", str(folder / "page.html"), "--json")
@@ -77,6 +79,7 @@ def test_counts_are_scored_by_their_deviance_on_all_surfaces(folder: Path) -> No
     assert f"cross-validated explained deviance {number(expected)}" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_further_counts_are_suggested_with_the_deviance_to_expect(folder: Path) -> None:
     options = ("--target", "cases", "--likelihood", "poisson", "--exposure", "people", "--suggest", "2")
     code, text, _ = predict(folder, *options, "--report", str(folder / "page.html"))
@@ -90,6 +93,7 @@ def test_further_counts_are_suggested_with_the_deviance_to_expect(folder: Path) 
     assert "Expected R²" not in page
 
 
+@pytest.mark.slow
 def test_yes_or_no(folder: Path) -> None:
     paths = [str(folder / name) for name in ("nodes.csv", "edges.csv")]
     options = ["--target", "ill", "--ignore", "cases", "--likelihood", "binomial", "-o", str(folder / "out.csv")]
@@ -126,6 +130,7 @@ def test_options_that_do_not_fit(folder: Path, options: list[str], message: str)
     assert message in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_likelihood_is_proposed_but_not_used(folder: Path) -> None:
     code, text, table = predict(folder, "--target", "cases")
     assert code == 0, text
@@ -171,6 +176,7 @@ def test_errors_of_counts_name_the_row_of_the_file(folder: Path) -> None:
     assert "with --exposure" in text
 
 
+@pytest.mark.slow
 def test_known_errors_smooth_known_values(folder: Path) -> None:
     frame = pd.read_csv(folder / "nodes.csv")
     rng = np.random.default_rng(1)
@@ -206,6 +212,7 @@ def test_observations_keep_what_was_counted() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_probability_of_a_high_rate(folder: Path) -> None:
     options = ("--target", "cases", "--likelihood", "poisson", "--exposure", "people", "--above", "0.08")
     code, text, table = predict(folder, *options, "--report", str(folder / "page.html"))

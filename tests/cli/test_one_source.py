@@ -68,6 +68,7 @@ def check_table(target: dict[str, Any], frame: pd.DataFrame) -> None:
         assert target["r2"] == pytest.approx(1 - np.sum(residual**2) / total)
 
 
+@pytest.mark.slow
 def test_the_terminal_the_page_the_summary_the_table_and_python_agree(case: tuple[Any, tuple[str, ...]]) -> None:
     town, options = case
     out = town.folder / "out.parquet"
@@ -99,6 +100,7 @@ def test_the_terminal_the_page_the_summary_the_table_and_python_agree(case: tupl
         assert target["carries"] in section["sentences"]
 
 
+@pytest.mark.slow
 def test_groups_and_suggestions_are_the_same_everywhere(town: Any) -> None:
     options = ("--target", "income", *summed(town))
     out = town.folder / "out.parquet"
@@ -118,6 +120,7 @@ def test_groups_and_suggestions_are_the_same_everywhere(town: Any) -> None:
     assert f"expected R² {number(r2, 3)} now, {number(suggested[-1]['expected_r2'], 3)} then" in words
 
 
+@pytest.mark.slow
 def test_python_gives_what_the_command_line_gives(town: Any) -> None:
     out = town.folder / "out.csv"
     result = town.run("--target", "income", "-o", str(out), "--json")

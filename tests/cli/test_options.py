@@ -123,6 +123,7 @@ def test_a_class_of_one_label_is_predicted(town: Any, method: str, others: tuple
     assert made["probability"].between(0, 1).all()
 
 
+@pytest.mark.slow
 def test_a_long_tail_is_noticed(town: Any) -> None:
     node = np.arange(len(town.nodes))
     town.write(town.nodes.assign(income=np.where(node < 40, np.exp(node / 8), np.nan)))

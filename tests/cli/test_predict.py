@@ -78,6 +78,7 @@ def test_each_method_is_the_estimator_of_the_library(method: str, town: Any) -> 
     np.testing.assert_allclose(made["std"][hidden], std[hidden], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_auto_takes_the_field_unless_another_is_surely_better(town: Any) -> None:
     made = summary(town, "--target", "income")
     target = made["targets"][0]
@@ -169,6 +170,7 @@ def test_every_input_format_gives_the_same(town: Any) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(town.folder / "again.csv", dtype={"place": "str"}), expected)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(town: Any) -> None:
     first = [town.run("--target", "income", "--seed", "3", "--json").stdout for _ in range(2)]
     assert first[0] == first[1]
@@ -192,6 +194,7 @@ def test_several_targets_have_columns_of_their_own(town: Any) -> None:
     assert list(made.columns) == ["place", *(f"income_{part}" for part in parts), *(f"rent_{part}" for part in parts)]
 
 
+@pytest.mark.slow
 def test_without_a_target_the_only_column_with_empty_cells_is_predicted(town: Any) -> None:
     expected = table(town, "--target", "income")
     pd.testing.assert_frame_equal(table(town), expected)
@@ -236,6 +239,7 @@ def test_standard_errors_as_features_are_pointed_out(town: Any) -> None:
     assert "the names suggest" not in town.run("--target", "income", "--method", "lr").stderr
 
 
+@pytest.mark.slow
 def test_one_target_is_no_feature_of_another(town: Any) -> None:
     expected = table(town, "--target", "income")
     town.write(with_rent(town))
@@ -301,6 +305,7 @@ def test_no_edges(method: str, town: Any) -> None:
     assert np.isfinite(made[["prediction", "std", "lower", "upper"]]).all(axis=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_isolated_nodes_and_components_without_labels(method: str, town: Any) -> None:
     income = town.nodes["income"].copy()
@@ -390,6 +395,7 @@ def test_a_full_disk_leaves_nothing(town: Any, monkeypatch: pytest.MonkeyPatch) 
     assert town.made == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_stdout_is_one_line_and_a_closed_one_none() -> None:
     command = [sys.executable, "-m", "graphmrf", "datasets", "list"]
@@ -484,6 +490,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gm.GraphRegressor, "fit", interrupt)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interrupted")
 def test_ctrl_c_during_the_field_uses_the_best_of_the_other_methods(town: Any) -> None:
     result = town.run("--target", "income", "--json")

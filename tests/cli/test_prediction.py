@@ -30,6 +30,7 @@ def fitted(town: Any, **options: Any) -> gm.GraphRegressor:
     return gm.GraphRegressor(**options).fit(read.graph, read.frame[["age"]], read.outcome("income"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flag", "kind"), [((), "field"), (("--conformal",), "conformal")])
 def test_intervals_are_those_of_the_field(flag: tuple[str, ...], kind: Any, town: Any) -> None:
     frame, _ = made(town, *FIELD, "--interval", "0.8", *flag)
@@ -61,6 +62,7 @@ def test_conformal_intervals_without_a_bound_are_told(town: Any) -> None:
     assert any("too few known values for a conformal interval of 90 %" in note for note in summary["notes"])
 
 
+@pytest.mark.slow
 def test_shares_and_effects_are_shown_everywhere(town: Any) -> None:
     page = town.folder / "page.html"
     shown = town.run(*FIELD, "--report", str(page))
@@ -105,6 +107,7 @@ def test_classes_are_predicted_by_the_method_with_the_least_log_loss(town: Any) 
     assert "wealth: conformal intervals are for numbers, not for classes" in said
 
 
+@pytest.mark.slow
 def test_every_class_beyond_two_has_a_field_of_its_own_with_a_warning(town: Any) -> None:
     words = pd.Series(["low", "middle", "high", None] * 16)
     town.write(town.nodes.drop(columns="income").assign(wealth=words))

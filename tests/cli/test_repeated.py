@@ -60,6 +60,7 @@ def test_rows_of_a_node_are_its_observations(frame: pd.DataFrame, tmp_path: Path
     assert f"ph: {N} of {N} nodes predicted from {N - N // 5} known values" in text
 
 
+@pytest.mark.slow
 def test_rows_have_their_own_errors(frame: pd.DataFrame, tmp_path: Path) -> None:
     options = ("--target", "ph", "--repeated", "--std", "error", "--ignore", "people", "--ignore", "cases")
     known = frame[frame["ph"].notna()].reset_index(drop=True)  # then no cell is empty, and all nodes are estimated

@@ -201,6 +201,7 @@ def test_a_comparison_says_what_was_chosen_and_why() -> None:
     np.testing.assert_array_equal(found.model.predict(), METHODS["lr"].make().fit(graph, X, y).predict())
 
 
+@pytest.mark.slow
 def test_methods_are_compared_on_tables_with_categories() -> None:
     rng, (graph, _, _) = np.random.default_rng(0), _path(120, 0)
     X = pd.DataFrame({"kind": rng.choice(["a", "b", "c"], 120), "x": rng.standard_normal(120)})
@@ -225,6 +226,7 @@ def test_a_method_that_offers_what_is_wanted_is_used() -> None:
         choose(["lr"], n_features=1, wanted=["a learning curve", "suggested labels"])
 
 
+@pytest.mark.slow
 def test_the_least_log_loss_decides_between_classes() -> None:
     """Two cliques with a bridge between them: neighbours say all, the feature nothing."""
     clique = np.kron(np.eye(2), np.ones((12, 12)) - np.eye(12))

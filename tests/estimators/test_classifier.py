@@ -99,6 +99,7 @@ def test_the_more_probable_of_two_classes_wins(regressor: Any) -> None:
     np.testing.assert_array_equal(model.predict(), model.classes_[model.predict_proba().argmax(axis=1)])
 
 
+@pytest.mark.slow
 def test_without_a_regressor_the_field_is_used() -> None:
     X = CASE.X.copy()
     X[3:9, 1] = np.nan
@@ -112,6 +113,7 @@ def test_without_a_regressor_the_field_is_used() -> None:
     assert model.score(None, None, TRUTH) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", [["red", "blue"], ["red", "green", "blue"]])
 def test_one_label_of_each_class_is_enough_for_the_field(colours: list[str]) -> None:
     n = 4 * len(colours)
@@ -233,6 +235,7 @@ def test_probabilities_are_calibrated() -> None:
         assert abs(said[inside].mean() - truth[3000:][inside].mean()) < 0.06
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.5, 0.9]), st.booleans()), min_size=2, max_size=12))
 def test_the_cutoff_is_the_best_of_all(pairs: list[tuple[float, bool]]) -> None:
     scores, positive = np.array([s for s, _ in pairs]), np.array([p for _, p in pairs])
@@ -405,6 +408,7 @@ def test_single_labels_of_their_class_are_not_scored() -> None:
     assert with_c.held_out_score_ == pytest.approx(right.mean())
 
 
+@pytest.mark.slow
 def test_ordered_classes_share_a_field() -> None:
     rng, n = np.random.default_rng(0), 240
     ring = Graph.from_edges(np.arange(n), (np.arange(n) + 1) % n)
@@ -431,6 +435,7 @@ def test_ordered_classes_share_a_field() -> None:
         GraphClassifier(LinearRegression(), ordered=True).fit(ring, X, y)
 
 
+@pytest.mark.slow
 def test_ordered_numbers_and_two_classes() -> None:
     path = Graph.from_edges(np.arange(29), np.arange(1, 30))
     y = np.where(np.arange(30) % 2, np.arange(30) // 10, np.nan)

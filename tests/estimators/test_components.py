@@ -137,6 +137,7 @@ def test_the_graph_and_words_of_the_fit_keep_labels() -> None:
     np.testing.assert_array_equal(model.predict(graph, X.copy())[known], y[known])
 
 
+@pytest.mark.slow
 def test_classes_are_predicted_from_words() -> None:
     graph, X = _graph(), _words()
     y = _outcome(X)

@@ -89,7 +89,9 @@ EVERY = REGRESSORS | CLASSIFIERS
 
 
 def over(makes: dict[str, Make]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("make", makes.values(), ids=makes.keys())
+    marks = {"field sparse": pytest.mark.slow}
+    made = [pytest.param(make, id=name, marks=marks.get(name, ())) for name, make in makes.items()]
+    return pytest.mark.parametrize("make", made)
 
 
 def outcome(model: Any) -> Any:

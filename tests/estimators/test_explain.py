@@ -95,6 +95,7 @@ def test_attributions_of_linear_effects_are_slopes_times_deviations() -> None:
     np.testing.assert_allclose(std.loc["n5"], spread, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"solver": "sparse"}, {"transform": "yeo-johnson"}], ids=str)
 def test_attributions_add_up_to_predictions_by_features(options: dict[str, Any]) -> None:
     rng, n = np.random.default_rng(1), 240

@@ -41,6 +41,7 @@ def test_a_coupled_field_of_all_columns_fills_numbers() -> None:
     assert imputer.methods_ == {"a": "coupled", "b": "coupled"}
 
 
+@pytest.mark.slow
 def test_fields_of_single_columns_fill_numbers() -> None:
     imputer = GraphImputer(RING, method="fields").fit(TABLE[["a", "b"]])
     model = GraphRegressor().fit(RING, TABLE[["b"]], TABLE["a"])
@@ -50,6 +51,7 @@ def test_fields_of_single_columns_fill_numbers() -> None:
     assert (imputer.std_["a"][~hole] == 0).all()
 
 
+@pytest.mark.slow
 def test_all_columns_are_filled_by_what_predicts_hidden_cells_best() -> None:
     imputer = GraphImputer(RING).fit(TABLE)
     assert imputer.methods_["side"] == "classes"
@@ -68,6 +70,7 @@ def test_all_columns_are_filled_by_what_predicts_hidden_cells_best() -> None:
     pd.testing.assert_frame_equal(filled[known], TABLE[known], check_dtype=False)
 
 
+@pytest.mark.slow
 def test_draws_spread_as_the_standard_deviations_say_and_keep_known_cells() -> None:
     imputer = GraphImputer(RING, method="coupled").fit(TABLE)
     drawn = imputer.sample(200)
@@ -127,6 +130,7 @@ def test_what_cannot_be_filled_is_refused(options: dict[str, Any], table: Any, m
         GraphImputer(RING, **options).fit(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "coupled"])
 def test_copies_and_totals_are_filled_from_what_they_follow_from(method: str) -> None:
     rng = np.random.default_rng(4)

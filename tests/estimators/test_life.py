@@ -42,6 +42,7 @@ def known(y: pd.Series, where: np.ndarray) -> pd.Series:
     return y.iloc[:OLD].where(where, None if y.dtype == object else np.nan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_further_labels_are_learnt_like_in_a_new_fit(name: str) -> None:
     model, y = MODELS[name]
@@ -51,6 +52,7 @@ def test_further_labels_are_learnt_like_in_a_new_fit(name: str) -> None:
     np.testing.assert_allclose(answers(model), answers(fresh), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_further_nodes_are_predicted_as_by_a_new_fit(name: str) -> None:
     model, y = MODELS[name]

@@ -311,6 +311,7 @@ def test_intervals_of_counts_end_where_no_number_lies_between() -> None:
     assert np.all(low <= high)
 
 
+@pytest.mark.slow
 def test_yes_or_no_is_found_in_the_middle_of_a_feature() -> None:
     """A step that no line shows: from 0 and 1 alone a search ends where nothing matters."""
     rng, n = np.random.default_rng(0), 300

@@ -42,6 +42,7 @@ def labelled(y: Floats, seed: int = 1, share: float = 0.5) -> Floats:
     return np.where(np.random.default_rng(seed).random(y.size) < share, y, np.nan)
 
 
+@pytest.mark.slow
 def test_one_missing_cell_widens_the_error_bar_of_its_node() -> None:
     graph, X, y = field_case(0)
     node = np.flatnonzero(np.isnan(labelled(y)))[0]
@@ -125,6 +126,7 @@ def decisive(seed: int, n: int = 150) -> tuple[Graph, Floats, Floats]:
     return Graph.from_edges(i, (i + 1) % n), X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["dense", "sparse"])
 def test_where_the_decisive_feature_is_missing_error_bars_are_those_of_the_outcome(solver: str) -> None:
     inside, known, unknown = [], [], []
@@ -196,6 +198,7 @@ def test_neighbours_that_are_all_alike_have_no_effect() -> None:
     assert np.isfinite(model.predict()).all()
 
 
+@pytest.mark.slow
 def test_folds_of_many_labels_run_with_missing_features() -> None:
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(np.arange(699), np.arange(1, 700))

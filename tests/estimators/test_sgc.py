@@ -102,6 +102,7 @@ def test_products_agree_with_pytorch_geometric() -> None:
     np.testing.assert_allclose(powers(case.graph.loop_engine, case.X, 3)[3], expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_engines_give_the_same_powers(dtype: type[np.floating]) -> None:
     case = random_case(7, n=50, p=3)

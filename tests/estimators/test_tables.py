@@ -205,6 +205,7 @@ def test_polars_in_polars_out_by_position(make: Callable[[], Any]) -> None:
         np.testing.assert_array_equal(answer, expected)
 
 
+@pytest.mark.slow
 @over
 def test_polars_with_a_column_of_ids_are_matched_by_it(make: Callable[[], Any]) -> None:
     shuffled = ROWS.sample(fraction=1.0, shuffle=True, seed=1)
@@ -221,6 +222,7 @@ def test_polars_with_a_column_of_ids_are_matched_by_it(make: Callable[[], Any]) 
     assert there["town"].to_list() == Y.dropna().index.tolist()
 
 
+@pytest.mark.slow
 def test_tables_of_the_field_are_those_of_polars() -> None:
     model: Any = GraphRegressor().fit(GRAPH, ROWS[["age", "size"]], ROWS[["town", "rent"]])
     expected: Any = GraphRegressor().fit(GRAPH, X, Y)
@@ -263,6 +265,7 @@ def test_scores_names_and_summary(make: Callable[[], Any]) -> None:
         model.score()
 
 
+@pytest.mark.slow
 def test_predictions_are_drawn_by_rank_or_on_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
     geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
     figure = pytest.importorskip("matplotlib.figure").Figure()

@@ -30,6 +30,7 @@ def outcomes() -> pd.DataFrame:
 ESTIMATORS = [gm.LabelPropagation(alpha=0.8), gm.LinearGraphConvolution(alpha=0.5), gm.GraphRegressor(solver="dense")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: type(each).__name__)
 def test_answers_are_those_of_a_fit_to_each(estimator: Any) -> None:
     Y, groups = outcomes(), pd.Series(np.arange(30) % 2, index=NAMES, name="half")

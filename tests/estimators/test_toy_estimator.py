@@ -23,6 +23,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, TOY.key, TOY)
 
 
+@pytest.mark.slow
 def test_the_command_line_predicts_with_it(tmp_path: Path) -> None:
     upper = np.argwhere(np.triu(CASE.W))
     nodes = pd.DataFrame({"id": np.arange(30), "size": CASE.X[:, 0], "income": CASE.y})
@@ -38,6 +39,7 @@ def test_the_command_line_predicts_with_it(tmp_path: Path) -> None:
     assert "Median" in Path(files[3]).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_it_offers_is_on_the_page_and_in_the_files(tmp_path: Path) -> None:
     upper = np.argwhere(np.triu(CASE.W))
     nodes = pd.DataFrame({"id": np.arange(30), "size": CASE.X[:, 0], "income": CASE.y})

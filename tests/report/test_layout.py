@@ -44,6 +44,7 @@ def test_the_same_graph_gets_the_same_drawing() -> None:
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_mesh_forces_agree_with_the_sum_over_all_pairs() -> None:
     xy = np.random.default_rng(1).uniform(0, 60, (3000, 2))
     exact, mesh = layout.repulsion(xy), layout.mesh_repulsion(xy)

@@ -286,6 +286,7 @@ def test_probabilities_of_exceedance_are_drawn_in_classes(make_report: Maker) ->
     assert "2 nodes of 40 exceed 1.5 with a probability above 95 %, and 2 with one below 5 %." in words
 
 
+@pytest.mark.slow
 def test_the_same_report_gives_the_same_page(make_report: Maker) -> None:
     assert render(make_report(300)) == render(make_report(300))
 
