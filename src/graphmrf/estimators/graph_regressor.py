@@ -642,13 +642,13 @@ def _copies(graph: Graph, y: Floats) -> Iterator[str]:
     More of them than by chance; of copies of each other only one counts as an observation.
     """
     known = ~np.isnan(y)
+    if known.all() or not known.any():
+        return
     neighbours = graph.adjacency @ np.random.default_rng(0).random(y.size)  # a number for each set of neighbours
     neighbours[graph.isolated] = -1.0 - np.flatnonzero(graph.isolated)
     twin = np.unique(neighbours, return_inverse=True)[1]
     copy = np.unique(np.column_stack([twin, y])[known], axis=0, return_inverse=True)[1].reshape(-1)
     copied, wanted = np.bincount(copy)[copy] > 1, np.isin(twin[~known], twin[known])
-    if not wanted.size:
-        return
     share, independent = np.append(copied, wanted).mean(), 1.0 / (copy.max() + 1) + 1.0 / np.unique(twin[~known]).size
     if copied.mean() - wanted.mean() > _UNLIKELY * np.sqrt(share * (1.0 - share) * independent):
         yield (
