@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score
 
 from cases import random_case
-from graphmrf import Graph, GraphRegressor, load
+from graphmrf import Graph, GraphClassifier, GraphRegressor, load
 from graphmrf.errors import InvalidInputError
 from graphmrf.field.features import Design
 from graphmrf.field.learned import LEAST_LABELS, LearnedEffects, Trees, boosted_trees, label_means, with_learned
@@ -261,3 +261,13 @@ def test_a_learner_without_features_is_refused() -> None:
     graph, _, y = stairs(100, 2)
     with pytest.raises(InvalidInputError, match="LinearRegression needs features"):
         GraphRegressor(learner=Plain()).fit(graph, None, y)
+
+
+def test_classes_with_a_learner_settle() -> None:
+    """What the values of all classes have in common converges slowly, and changes no probability."""
+    rng, n = np.random.default_rng(1), 300
+    graph, X = Graph.from_knn(rng.random((n, 2)), 6), rng.standard_normal((n, 5))
+    score = np.sign(X[:, 0]) * np.abs(X[:, 1]) * np.sign(X[:, 2]) + 0.05 * rng.standard_normal(n)
+    classes = np.array(list("abcd"), dtype=object)[np.digitize(score, np.quantile(score, [0.25, 0.5, 0.75]))]
+    model = GraphClassifier(learner=Plain()).fit(graph, X, np.where(rng.random(n) > 0.7, None, classes))
+    np.testing.assert_allclose(model.predict_proba().sum(axis=1), 1.0)

@@ -168,7 +168,7 @@ def coupled(posteriors: Sequence[Posterior], labels: Sequence[Responses]) -> lis
         if alike:
             v -= v.mean(axis=0)
         step = v - before
-        if np.mean(step**2) < _SETTLED**2:
+        if np.mean((step - step.mean(axis=0)) ** 2) < _SETTLED**2:  # what is common to all moves no probability
             rows = [_given_others(labels, v, k) for k in range(len(labels))]
             return [each.field.observed(row).posterior_at(each.h) for each, row in zip(posteriors, rows, strict=True)]
         if count % 3 == 2:  # Aitken: without the same covariance the common part converges slowly
