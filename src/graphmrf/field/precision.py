@@ -622,6 +622,16 @@ class JointPrecision:
         left = Y - self.R @ field
         return np.asarray(left - self._E @ (self._E.T @ left)), field
 
+    def energy(self, found: Floats, field: Floats) -> Floats:
+        r"""Return :math:`Y'` times the inverse times `Y` from both parts of `split` of `Y`, shape (k, k).
+
+        The least value of :math:`|Y - R u - F b|^2 + u'Qu + |b|^2`: its error is that of the solution squared, and
+        positive semidefinite.
+        """
+        Q_field = (1.0 + self.kappa2) * field - product(self.graph.engine, field)
+        b = self.F.T @ found
+        return np.asarray(found.T @ found + field.T @ Q_field + b.T @ b)
+
     @cached_property
     def log_determinant(self) -> float:
         """Logarithm of the determinant of `J`, by quadrature from probes that are those of :math:`Q` at nodes."""

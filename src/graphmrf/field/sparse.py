@@ -206,7 +206,7 @@ class SparseField:
         J = self.space.jacobian(x)
         Y = self.space.stack(products, self.rows.size) @ J
         value = system.misfit + working.misfit + 0.5 * float(x @ x)
-        return value, self.space.gather(slopes) @ J + x, 0.5 * Y.T @ system.solve(Y) + np.eye(x.size)
+        return value, self.space.gather(slopes) @ J + x, 0.5 * system.inner(Y) + np.eye(x.size)
 
     def _is_largest(self, h: Mapping[str, Any], name: str) -> bool:
         """Return whether a shape is the order, and so large that a larger one changes nothing."""
@@ -464,17 +464,21 @@ class SparseSystem:
     def dual(self) -> Floats:
         r""":math:`\Sigma^{-1} z`."""
         if self._split is not None:
-            return self._split[0]
+            return np.asarray(self._split[0][:, 0] / np.sqrt(self.noise))
         return np.asarray(self._solved[1] - self._solved[0] @ self.coefficients)
 
     @cached_property
     def _split(self) -> tuple[Floats, Floats] | None:
-        """`dual`, and the graph field before it is scaled, where they are found together."""
+        """Both parts of the labels in `joint`, if there is one."""
         if self.joint is None:
             return None
-        scale = 1.0 / np.sqrt(self.noise)
-        found, field = self.joint.split((scale * self.field.normal.z)[:, None])
-        return scale * found[:, 0], field[:, 0]
+        return self.joint.split((self.field.normal.z / np.sqrt(self.noise))[:, None])
+
+    def inner(self, B: Floats) -> Floats:
+        r"""Return :math:`B'\Sigma^{-1} B`, positive semidefinite however it is solved."""
+        if self.joint is None:
+            return np.asarray(B.T @ self.solve(B))
+        return self.joint.energy(*self.joint.split(B / np.sqrt(self.noise)[:, None]))
 
     def solve(self, B: Floats) -> Floats:
         r"""Return :math:`\Sigma^{-1} B`."""
@@ -488,11 +492,13 @@ class SparseSystem:
     def misfit(self) -> float:
         """Negative log likelihood."""
         z, log_det = self.field.normal.z, float(np.log(self.noise).sum())
-        if self.joint is not None:
+        if self.joint is not None and self._split is not None:
             log_det += self.joint.log_determinant - self.prior.log_determinant
+            square = float(self.joint.energy(*self._split)[0, 0])
         else:
             log_det += 2.0 * float(np.log(np.diag(self._inner)).sum()) + self.log_determinant
-        return 0.5 * (float(z @ self.dual) + log_det + z.size * math.log(2.0 * math.pi))
+            square = float(z @ self.dual)
+        return 0.5 * (square + log_det + z.size * math.log(2.0 * math.pi))
 
     @cached_property
     def log_determinant(self) -> float:
@@ -578,7 +584,7 @@ class SparseSystem:
     def graph_field(self) -> Floats:
         """Posterior mean of the graph field at all nodes."""
         if self._split is not None:
-            return self.unit * self._split[1]
+            return self.unit * self._split[1][:, 0]
         return np.asarray(self._taken[:, -1] - self._taken[:, :-1] @ self.coefficients)
 
     @cached_property
