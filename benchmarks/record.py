@@ -169,8 +169,8 @@ TABLES = {
         "intervals from 90 %, with standard errors over runs (`python -m benchmarks.ablation --splits 1 --labels 20 61 "
         "0.3 --wild 61 --tasks London`, also with `--sets validation`: two tasks each). In \"wild 61\" one label in "
         "twenty is wrong by 10 standard deviations. A term or rule earns its place if, with some number of labels, it "
-        "costs at least .002 in R² or 1 point of coverage, and more than twice the standard error. Trees were chosen in "
-        "none of these; for sets where they are, see [accuracy](accuracy.md).",
+        "costs at least .002 in R² or 1 point of coverage, and more than twice the standard error. Trees were chosen "
+        "in none of these; for sets where they are, see [accuracy](accuracy.md).",
         (("tasks", "sets"), ("without", "without"),
          *((f"{hole}: {title}", f"{hole} {key}") for hole in HOLES for title, key in
            (("R² lost", "R2 costs"), ("±", "R2 ±"), ("coverage lost", "90 % costs"), ("±", "90 % ±"))),
