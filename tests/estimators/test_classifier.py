@@ -245,6 +245,20 @@ def test_the_cutoff_is_the_best_of_all(pairs: list[tuple[float, bool]]) -> None:
     assert f1_score(positive, scores >= cutoff, zero_division=0.0) == pytest.approx(value)
 
 
+def test_several_classes_are_as_sure_as_they_are_right() -> None:
+    differences = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        places = rng.random((1500, 2))
+        truth = (3 * places[:, 0]).astype(int) + 3 * (2 * places[:, 1]).astype(int)
+        labels = np.where(rng.random(1500) < 0.1, truth.astype(float), np.nan)
+        model = GraphClassifier(LabelPropagation()).fit(Graph.from_knn(places, 6), None, labels)
+        hidden, probability = np.isnan(labels), model.predict_proba()
+        right = np.argmax(probability, axis=1) == truth
+        differences.append(np.mean(probability.max(axis=1)[hidden] - right[hidden]))
+    assert abs(np.mean(differences)) < 0.02  # -.04 without the common power
+
+
 def test_separated_scores_get_no_certainty() -> None:
     scores, positive = np.array([0.0, 0.1, 0.2, 0.8, 0.9, 1.0]), np.arange(6) >= 3
     p = ClassProbability.fit(scores, positive)(scores)

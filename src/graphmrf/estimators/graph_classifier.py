@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from graphmrf.graph import Graph
 
 
+_LEAST = np.finfo(float).tiny  # probability whose logarithm is finite
+
+
 @dataclass(eq=False, repr=False)
 class GraphClassifier(NodeEstimator):
     r"""Classes of nodes from the field of `GraphRegressor` with their own likelihood, or from any regression.
@@ -50,7 +54,8 @@ class GraphClassifier(NodeEstimator):
     The probability of a class is its posterior mean; those of all classes add up to 1.
 
     With a `regressor` the prediction of the indicator of a class is a score, and probabilities are Platt's sigmoid of
-    the score, fitted to out-of-fold scores, divided by their sum if there are more than two classes. (A
+    the score, fitted to out-of-fold scores; of more than two classes their common power, fitted to the same scores,
+    divided by its sum. (A
     `GraphRegressor` of up to 600 labels searches its hyper-parameters again without each fold; other regressors retain
     theirs.) If scores do not increase with the outcome, the probability of a class is its share.
 
@@ -241,7 +246,10 @@ class GraphClassifier(NodeEstimator):
             sigmoids = tuple(_sigmoid(s, side, counts) for s, side in zip(scores.T, sides, strict=True))
         if binary and self.metric == "f1":
             return _Rule(sigmoids, best_cutoff(scores[:, 0], sides[0], weights)[0])
-        return _Rule(sigmoids, None if not binary else 0.5 if sigmoids is None else _even_odds(sigmoids[0]))
+        if binary:
+            return _Rule(sigmoids, 0.5 if sigmoids is None else _even_odds(sigmoids[0]))
+        each = _Rule(sigmoids, None)
+        return each if sigmoids is None else replace(each, power=_power(each.probability(scores), codes, counts))
 
     @answers_tables
     def predict(self, graph: Graph | None = None, X: Any = None) -> Any:
@@ -447,13 +455,18 @@ class _Rule:
 
     sigmoids: tuple[ClassProbability, ...] | None  # of each regressor; None where scores are probabilities
     cutoff: float | None  # for two classes
+    power: float = 1.0  # of the probabilities of each of several classes against the rest, before they add up to 1
 
     def probability(self, scores: Floats) -> Floats:
         """Return the probability of every class."""
         each = scores
         if self.sigmoids is not None:
             each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self.sigmoids, scores.T, strict=True)])
-        return np.hstack([1.0 - each, each]) if each.shape[1] == 1 else each / each.sum(axis=1, keepdims=True)
+        if each.shape[1] == 1:
+            return np.hstack([1.0 - each, each])
+        if self.sigmoids is None:
+            return np.asarray(each / each.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(self.power * np.log(np.maximum(each, _LEAST)), axis=1))
 
     def decide(self, scores: Floats) -> Ints:
         """Return the code of the class of every row."""
@@ -561,6 +574,23 @@ def _sigmoid(scores: Floats, side: Bools, weights: Floats) -> ClassProbability:
     found = ClassProbability.fit(scores, side, weights)
     share = np.clip(side.mean(), 1 / (side.size + 2), 1 - 1 / (side.size + 2))
     return found if found.slope > 0 else ClassProbability(0.0, float(logit(share)))
+
+
+def _power(probability: Floats, codes: Ints, weights: Floats) -> float:
+    r"""Return the power of probabilities (m, k) of greatest likelihood, by which they become surer or less sure.
+
+    The outcome of a class is Platt's :math:`(m + 1) / (m + 2)` in place of 1, as in `ClassProbability`, and the rest
+    is shared by the other classes, so that the power is finite where the most probable class is always right.
+    """
+    m, k = probability.shape
+    target = np.full((m, k), 1.0 / ((m + 2.0) * (k - 1.0)))
+    target[np.arange(m), codes] = (m + 1.0) / (m + 2.0)
+    logs = np.log(np.maximum(probability, _LEAST))
+
+    def loss(log_power: float) -> float:
+        return -float(weights @ np.sum(target * log_softmax(np.exp(log_power) * logs, axis=1), axis=1))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
 
 
 def _even_odds(sigmoid: ClassProbability) -> float:
