@@ -212,15 +212,14 @@ TABLES = {
     "classes": Table(
         "Classes with 30 % of the labels: log loss, area under the ROC curve, expected calibration error in ten groups "
         "of equal size, and that error by chance, of outcomes drawn from the very probabilities; accuracy on Karate "
-        "club; two draws, 20 of Karate club (`python -m benchmarks.classes`).",
+        "club; one draw, 20 of Karate club (`python -m benchmarks.classes --draws 1`).",
         (("task", "task"), ("method", "method"), ("log loss", "log loss"), ("AUC", "AUC"),
          ("calibration error", "calibration error"), ("by chance", "by chance"), ("seconds", "seconds"),
          ("default", "default"), ("auto", "auto"), ("label propagation", "label propagation")),
     ),
     "surveys": Table(
         "Simulated surveys with known standard errors: mean squared error of the true area means over that of the "
-        "survey, and coverage of 90 % intervals; two draws of London, one of the others "
-        "(`python -m benchmarks.surveys --draws 2`).",
+        "survey, and coverage of 90 % intervals; one draw (`python -m benchmarks.surveys --draws 1`).",
         (("data", "data"), ("outcome", "outcome"), ("areas", "areas"), ("solver", "solver"),
          ("known errors", "known errors"), ("equal noise", "equal noise"), ("Fay-Herriot", "Fay-Herriot"),
          ("in 90 %", "90 % intervals contain"), ("seconds", "seconds")),
