@@ -143,8 +143,13 @@ def test_one_label_of_every_class_is_enough(town: Any) -> None:
     words = pd.Series([None] * 64, dtype=object)
     words[[0, 63]] = "high", "low"
     town.write(town.nodes.drop(columns="income").assign(wealth=words))
-    result = town.run("--target", "wealth", "--json")
+    page = town.folder / "page.html"
+    result = town.run("--target", "wealth", "--json", "--report", str(page))
     assert result.exit_code == 0, result.output
+    shown = page.read_text(encoding="utf-8")
+    assert "Predictions are not checked, as every label is the only one of its class." in shown
+    assert "nan %" not in shown
+    assert "The most frequent error" not in shown
     summary = json.loads(result.stdout)
     assert summary["targets"][0]["method"] == "field"
     assert any("lp is left out, as labels do not suffice for it" in note for note in summary["notes"])

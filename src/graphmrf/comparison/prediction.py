@@ -147,6 +147,11 @@ class Prediction:
         return np.empty(0, dtype=np.int64) if self.held_out is None else self.held_out["out_of_fold"].to_numpy(np.int64)
 
     @property
+    def is_checked(self) -> bool:
+        """Whether held-out labels could be scored: not where each is the only one of its class."""
+        return self.chosen is None or bool(np.isfinite(self.chosen.score))
+
+    @property
     def predicts_nothing(self) -> str:
         """Sentence on an outcome that no method predicts at held-out values; empty where one does."""
         if self.chosen is None or not np.isfinite(self.chosen.score) or self.classes is not None:

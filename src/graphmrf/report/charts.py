@@ -290,7 +290,7 @@ def _ribbon(x: Any, low: Any, high: Any, color: str, **axes: str) -> list[Any]:
 def reliability_chart(target: Prediction) -> Spec | None:
     """Share of right classes against the probability they were given, of labels that were held out, by bins."""
     sure = target.held_out_probability[np.arange(len(target.tested)), target.tested]
-    if not len(sure):
+    if not (len(sure) and target.is_checked):
         return None
     right = target.tested == target.codes[target.observed]
     bins = np.array_split(np.argsort(sure, kind="stable"), int(np.clip(len(sure) // 20, 1, 10)))

@@ -309,7 +309,7 @@ def _facts(target: Prediction) -> dict[str, str]:
         "Smoothing level α": smoothing_level(target.alpha),
     }
     if target.classes is not None:
-        return known | {"Right, held out": _percent(row) if row else DASH}
+        return known | {"Right, held out": _percent(row) if row and target.is_checked else DASH}
     inside = DASH
     if target.coverage is not None:
         share = np.interp(target.level, target.coverage["level"], target.coverage["inside"])
@@ -365,10 +365,12 @@ def coverage_sentence(target: Prediction) -> str:
 
 
 def class_accuracy(target: Prediction) -> str:
-    """Sentence on the share of right classes, beside that of always the most frequent one; empty if not measured."""
+    """Sentence on the share of right classes, beside that of always the most frequent one; empty without a method."""
     row = target.chosen
-    if row is None or not math.isfinite(row.score):
+    if row is None:
         return ""
+    if not target.is_checked:
+        return "Predictions are not checked, as every label is the only one of its class."
     known = target.codes[target.observed]
     often = int(np.bincount(known, minlength=len(target.classes)).argmax())
     share = 100 * float(np.mean(known == often))
@@ -384,8 +386,8 @@ def most_confused(target: Prediction) -> str:
     k = len(target.classes)
     mistakes = np.bincount(truth * k + said, minlength=k * k).reshape(k, k)
     np.fill_diagonal(mistakes, 0)
-    if not mistakes.any():
+    if not (mistakes.any() and target.is_checked):
         return ""
     a, b = divmod(int(mistakes.argmax()), k)
-    times = f"{int(mistakes[a, b]):,} times"
+    times = count(int(mistakes[a, b]), "time")
     return f"The most frequent error: “{target.classes[a]}” predicted as “{target.classes[b]}” ({times})."

@@ -111,11 +111,13 @@ def effect_rows(effects: Effects | None, *, standardised: bool = False) -> TextT
 
 def class_rows(target: Prediction) -> TextTable:
     """Nodes of every class, known and predicted, and how often it was found and right among held-out labels."""
+    checked = target.is_checked
     truth, said, rows = target.codes[target.observed], target.tested, []
     for k, name in enumerate(target.classes):
         hits, is_k, said_k = int(np.sum((truth == k) & (said == k))), int(np.sum(truth == k)), int(np.sum(said == k))
         predicted = int(np.sum(target.codes[~target.observed] == k))
-        rows.append((name, f"{is_k:,}", f"{predicted:,}", _percent(hits, is_k), _percent(hits, said_k)))
+        shares = [_percent(hits, checked * whole) for whole in (is_k, said_k)]
+        rows.append((name, f"{is_k:,}", f"{predicted:,}", *shares))
     heads = ["Class", "#Observed", "#Predicted", "#Recall", "#Precision"]
     return _table(f"Classes of {target.name}", heads, rows)
 
@@ -130,7 +132,7 @@ def confusion_matrix(target: Prediction, *, most: int = 20) -> dict[str, Any] | 
     None with more classes than fit a screen.
     """
     k = len(target.classes)
-    if k > most or not len(target.tested):
+    if k > most or not (len(target.tested) and target.is_checked):
         return None
     counts = np.zeros((k, k), dtype=np.int64)
     np.add.at(counts, (target.codes[target.observed], target.tested), 1)
