@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class NodeAdapter(RegressorMixin, Storable, BaseEstimator):
-    """A regressor of scikit-learn whose samples are nodes, by an estimator of graphmrf.
+    """A scikit-learn regressor that wraps any regressor of graphmrf; its samples are nodes.
 
     The one column of its `X` names nodes: scikit-learn's ``permutation_importance`` would shuffle these names, not the
     features. Shuffle a column of `features` instead and score the model again.
