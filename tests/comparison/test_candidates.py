@@ -258,10 +258,17 @@ def test_accuracy_of_methods_is_reported_in_their_order() -> None:
     assert [line.split(" ±")[0] for line in lines] == [*(f"wave: {each}" for each in scores), ""]
 
 
-def test_columns_without_a_value_at_the_nodes_to_predict_are_left_out() -> None:
+@pytest.mark.parametrize(("shown", "value"), [(0, "no"), (1, "hardly any")])
+def test_columns_with_hardly_any_value_at_the_nodes_to_predict_are_left_out(shown: int, value: str) -> None:
     ring = Graph.from_edges(np.arange(60), (np.arange(60) + 1) % 60)
     y = np.random.default_rng(0).standard_normal(60)
+    copy = np.where(np.isin(np.arange(60), np.arange(60)[1::2][shown:]), np.nan, 2 * y)
     y[1::2] = np.nan
-    found = compare(ring, pd.DataFrame({"x": np.arange(60.0) % 7, "from y": 2 * y}), y, methods=["lr", "lgc"])
+    X = pd.DataFrame({"x": np.arange(60.0) % 7, "from y": copy})
+    note = f"column 'from y' is left out: it has {value} value at the nodes to predict"
+    found = compare(ring, X, y, methods=["lr", "lgc"])
     assert found.table["r2"].max() < 0.5  # 1 with the column that follows from the outcome
-    assert found.notes == ("column 'from y' is left out: it has no value at the nodes to predict",)
+    assert found.notes == (note,)
+    prediction = predict_outcome(ring, X, y, Settings(("lr",)))
+    assert prediction.methods[0].score == found.methods[0].score
+    assert f"y: {note}" in prediction.notes

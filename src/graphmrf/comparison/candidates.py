@@ -15,7 +15,7 @@ from graphmrf.errors import ConvergenceError, GraphMRFError, InvalidInputError, 
 from graphmrf.estimators import GraphClassifier
 from graphmrf.estimators.error_bars import interval_width
 from graphmrf.estimators.graph_classifier import seen_elsewhere
-from graphmrf.estimators.inputs import Categories, Labels, read_labels, read_outcome, reduced
+from graphmrf.estimators.inputs import Categories, Labels, known_with_outcome, read_labels, read_outcome, reduced
 from graphmrf.estimators.methods import METHODS, Method
 from graphmrf.estimators.tables import in_rows
 from graphmrf.graph import Graph
@@ -146,8 +146,8 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
         The graph.
     X : array, DataFrame or sparse matrix of shape (n, p), or None
         Features; missing cells are filled with the mean of their column for methods that cannot take them. Columns
-        of categories and text have an effect of every level; those without a value at the nodes to predict are left
-        out.
+        of categories and text have an effect of every level; those with hardly any value at the nodes to predict, but
+        known where the outcome is, are left out.
     y : array or Series of shape (n,)
         Numbers, or text and booleans for classes; NaN or None where it is to be predicted.
     methods : "auto" or sequence of str
@@ -172,7 +172,7 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
     """
     graph, X, y = in_rows(graph, X, y)
     outcome = as_outcome(y, graph.n_nodes)
-    X, notes = (None, ()) if X is None else _known_where_asked(pd.DataFrame(reduced(X)), outcome)
+    X, notes = (None, ()) if X is None else without_known_with_outcome(pd.DataFrame(reduced(X)), outcome)
     given = {name: np.asarray(graph.align(values, name), dtype=np.float64) for name, values in (known or {}).items()}
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     names = (DEFAULT,) if names == (AUTO,) and (given or likelihood != AUTO) else names
@@ -181,15 +181,11 @@ def compare(  # noqa: PLR0913 - data, and what is known of them
     return replace(found, notes=(*notes, *found.notes))
 
 
-def _known_where_asked(X: pd.DataFrame, y: Values) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the columns with a value at some node to predict, and a note on each of the others.
-
-    One that follows from the outcome would make held-out predictions perfect, and help nowhere else.
-    """
-    asked = ~y.known if isinstance(y, Labels) else np.isnan(y)
-    useless = X[asked].isna().all().to_numpy() & asked.any()
-    notes = (f"column '{name}' is left out: it has no value at the nodes to predict" for name in X.columns[useless])
-    return X.loc[:, ~useless], tuple(notes)
+def without_known_with_outcome(X: pd.DataFrame, y: Values) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the columns with values at the nodes to predict, and notes on the others, see `known_with_outcome`."""
+    known = y.known if isinstance(y, Labels) else ~np.isnan(y)
+    left_out, notes = known_with_outcome(X.isna().to_numpy(), known, [f"column {name!r}" for name in X.columns])
+    return X.loc[:, ~left_out], notes
 
 
 def as_outcome(y: Any, n_nodes: int) -> Values:

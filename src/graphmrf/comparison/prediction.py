@@ -16,6 +16,7 @@ from graphmrf.comparison.candidates import (
     class_folds,
     compare_methods,
     few_of_a_class,
+    without_known_with_outcome,
 )
 from graphmrf.comparison.explanation import (
     Explanation,
@@ -267,7 +268,9 @@ def predict_outcome(
     >>> predict_outcome(path, None, y, Settings(("lp",), alpha=0.9)).value.round(1)
     array([1. , 1.3, 2. , 3. , 3.7, 4. ])
     """
+    X, left_out = (None, ()) if X is None else without_known_with_outcome(X, y)
     found = compare_methods(graph, X, y, settings, lambda found: advance(found and f"{name}: {found}"))
+    found = replace(found, notes=(*left_out, *found.notes))
     if isinstance(y, Labels):
         prediction = _classes(graph, y, found, settings, name)
     else:

@@ -19,6 +19,7 @@ from graphmrf.estimators.inputs import (
     check_fitted,
     check_graph,
     check_level,
+    known_with_outcome,
     match_features,
     read_features,
     read_outcome,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
-    from graphmrf._typing import Bools, Floats, Ints
+    from graphmrf._typing import Floats, Ints
     from graphmrf.estimators.base import Search
     from graphmrf.estimators.inputs import Table
     from graphmrf.estimators.rows import Rows
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
     from graphmrf.field.reading import Of
     from graphmrf.graph import Graph
 
-# Share of the unlabelled nodes without a value, and of the labelled ones with one, beyond which a column seems to
-# follow from the outcome.
-_TOGETHER = 0.9
 _UNLIKELY = 3.0  # standard errors from which notes report that neighbours differ, and that copies are known together
 
 _KINDS = ("identity", "log", "box-cox", "yeo-johnson")
@@ -277,7 +275,9 @@ class GraphRegressor(AnalysedField):
         _check_missing(table)
         if self.learner not in (None, BOOSTED_TREES) and not table.columns.count:
             raise InvalidInputError(f"{type(self.learner).__name__} needs features X, got none; leave out learner")
-        features, notes = _without_useless(table, outcome.known)
+        titles = [table.columns.title(column) for column in range(table.columns.count)]
+        left_out, notes = known_with_outcome(np.isnan(table.X), outcome.known, titles)
+        features = np.where(left_out, 0.0, table.X)
         owners = zip(self._categories.owners(table.columns.labels), table.columns.labels, strict=True)
         options = replace(options, groups=tuple("" if owner == column else str(owner) for owner, column in owners))
         self._notes = (*notes, *_differing_neighbours(graph, outcome.y), *_copies(graph, outcome.y))
@@ -597,28 +597,6 @@ def _kinds(transform: str, labels: Floats) -> tuple[Kind, ...]:
         return ("identity",)
     wanted = _KINDS if transform == "auto" else (transform,)
     return tuple(kind for kind in wanted if lowest > 0 or kind not in POSITIVE)  # type: ignore[misc]  # checked above
-
-
-def _without_useless(table: Table, known: Bools) -> tuple[Floats, Iterator[str]]:
-    """Return the features, with columns that have no value at any node to predict as 0, and notes on these."""
-    missing = np.isnan(table.X)
-    if known.all():
-        return table.X, iter(())
-    least = np.minimum(missing[~known].mean(axis=0), 1.0 - missing[known].mean(axis=0))
-    useless = np.asarray(missing[~known].all(axis=0))
-
-    def notes() -> Iterator[str]:
-        for column in np.flatnonzero(useless | (least > _TOGETHER)).tolist():
-            name = table.columns.title(column)
-            if useless[column]:
-                yield f"{name} is left out: it has no value at the nodes to predict"
-            else:
-                yield (
-                    f"{name} is known where the outcome is, and missing at the nodes to predict, so it adds little "
-                    "there; drop it if it was derived from the outcome"
-                )
-
-    return np.where(useless, 0.0, table.X), notes()
 
 
 def _differing_neighbours(graph: Graph, y: Floats) -> Iterator[str]:

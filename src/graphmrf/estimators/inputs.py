@@ -18,10 +18,13 @@ from graphmrf.graph.checks import check_magnitude
 from graphmrf.selection import MatchedFolds, distance_matched_folds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from graphmrf._typing import Bools, Floats, Ints
 
+# Share of the nodes to predict without a value, and of the labelled ones with one, beyond which a column seems to
+# follow from the outcome.
+_TOGETHER = 0.9
 MOST_COMPONENTS = 50  # columns up to which sparse features become dense, and to which more are reduced
 
 
@@ -292,6 +295,29 @@ def check_level(level: float) -> None:
     """Raise unless a level is a probability."""
     if not 0 < level < 1:
         raise InvalidInputError(f"level must be between 0 and 1, got {level!r}")
+
+
+def known_with_outcome(missing: Bools, known: Bools, titles: Sequence[str]) -> tuple[Bools, tuple[str, ...]]:
+    """Return which columns must be left out, as they have hardly any value at the nodes to predict, and notes on them.
+
+    A column that follows from the outcome makes held-out predictions perfect, and helps nowhere else. `missing` (n, p):
+    cells without a value. `known` (n,): nodes with an outcome. `titles`: what to call the columns.
+
+    Examples
+    --------
+    >>> missing, known = np.array([[False], [False], [True]]), np.array([True, True, False])
+    >>> known_with_outcome(missing, known, ["column 'copy'"])[1]
+    ("column 'copy' is left out: it has no value at the nodes to predict",)
+    """
+    if known.all():
+        return np.zeros(missing.shape[1], dtype=bool), ()
+    asked, labelled = missing[~known].mean(axis=0), missing[known].mean(axis=0) if known.any() else 1.0
+    left_out = (asked == 1.0) | (np.minimum(asked, 1.0 - labelled) > _TOGETHER)
+    notes = (
+        f"{titles[j]} is left out: it has {'no' if asked[j] == 1.0 else 'hardly any'} value at the nodes to predict"
+        for j in np.flatnonzero(left_out).tolist()
+    )
+    return left_out, tuple(notes)
 
 
 def node_positions(graph: Graph, X: Any) -> Ints:
