@@ -37,6 +37,21 @@ def test_no_note_warns_where_values_are_known_at_random() -> None:
     assert not any(notes(seed, rng.random(K * K) < rng.choice([0.1, 0.3, 0.6])) for seed in range(20))
 
 
+def smooth(rng: np.random.Generator) -> Floats:
+    """Values that are alike among neighbours."""
+    eigenvalues, vectors = GRID.eigenpairs
+    return np.asarray(vectors @ (rng.standard_normal(K * K) / (0.01 + eigenvalues)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_note_warns_where_holes_are_regions_chosen_without_regard_to_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y, elsewhere = smooth(rng), smooth(rng)
+    strips, half = NODES.ravel() // (3 * K) % 2 == 0, NODES.ravel() < K * K // 2
+    for known in (strips, half, elsewhere > np.median(elsewhere)):
+        assert GraphRegressor(learner=None, members=1).fit(GRID, None, np.where(known, y, np.nan)).notes_ == ()
+
+
 def test_a_model_that_predicts_the_mean_everywhere_has_no_note() -> None:
     y = np.where(np.arange(K * K) % 7 == 0, np.exp(3 * np.random.default_rng(2).standard_normal(K * K)), np.nan)
     assert GraphRegressor(terms=["field"], learner=None).fit(GRID, None, y).notes_ == ()

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
-from scipy.stats import t as student
+from scipy.special import ndtr, ndtri
 
 from graphmrf.caching import cached_property
 from graphmrf.errors import InvalidInputError
@@ -17,6 +16,7 @@ from graphmrf.estimators.inputs import check_fitted, node_positions, read_mask
 from graphmrf.estimators.summary import Summary, summarise
 from graphmrf.estimators.tables import of_every_target
 from graphmrf.field import TERMS, Responses
+from graphmrf.field.precision import DENSE_NODES
 from graphmrf.graph.checks import check_count
 from graphmrf.selection import steps_to_label
 from graphmrf.text import MINUS, count, number
@@ -34,40 +34,42 @@ LEARNED = TERMS["learned"].effect
 
 @dataclass(frozen=True, eq=False)
 class LabelSelection:
-    """Test of whether labels were chosen by their outcome.
+    r"""Test of whether labels were chosen by their outcome, on graphs whose eigenvectors are affordable.
 
-    Were nodes labelled at random, predictions at labelled nodes, each from all other labels, would have the same mean
-    as those at the other nodes. (Leave-one-out predictions, as those that include the label agree with it.)
+    Were nodes labelled without regard to their outcome, predictions at labelled nodes, each from all other labels,
+    would have the same mean as those at the other nodes. (Leave-one-out predictions, as those that include the label
+    agree with it.) The difference is proportional to :math:`\sum_k \hat l_k \hat p_k` with the coefficients, in the
+    eigenvectors of `N`, of the labelled nodes and of the predictions, both about their means. Labels and predictions
+    may both be alike among neighbours: coefficients of some eigenvectors are then large, but the sign of every product
+    is random, so that the sum over the root of its sum of squares has tails no wider than the normal distribution.
     """
 
     field: FieldOutcome
 
     @cached_property
-    def t(self) -> float:
-        """Difference of the means in its standard errors (Welch); NaN without two nodes of each kind that differ."""
-        unknown = np.isnan(self.field.y)
-        if min(int(unknown.sum()), self.field.rows.size) < 2:
+    def z(self) -> float:
+        """Difference of the means in its standard errors; NaN on large graphs, and where nothing differs."""
+        known = ~np.isnan(self.field.y)
+        if known.all() or known.size > DENSE_NODES:
             return float("nan")
-        own, others = self.field.leave_one_out[0], self.field.predictions[0][unknown]
-        error = float(np.sqrt(own.var(ddof=1) / own.size + others.var(ddof=1) / others.size))
-        rounding = np.sqrt(np.finfo(np.float64).eps) * float(np.abs(self.field.y[~unknown]).max())
-        return float(own.mean() - others.mean()) / error if error > rounding else float("nan")
+        predicted = self.field.predictions[0].copy()
+        predicted[self.field.rows] = self.field.leave_one_out[0]
+        vectors = self.field.graph.eigenpairs[1]
+        parts = (vectors.T @ (known - known.mean())) * (vectors.T @ (predicted - predicted.mean()))
+        error, size = float(np.linalg.norm(parts)), float(np.abs(self.field.y[known]).max())
+        return float(parts.sum()) / error if error > np.sqrt(np.finfo(np.float64).eps) * size else float("nan")
 
-    @cached_property
-    def p_value(self) -> float:
-        """Probability of as large a difference were nodes labelled at random; NaN as `t`."""
-        fewer = min(self.field.rows.size, self.field.y.size - self.field.rows.size)
-        return 2.0 * float(student.sf(abs(self.t), fewer - 1))
-
-    @cached_property
+    @property
     def notes(self) -> tuple[str, ...]:
-        """A warning where labels at random are ruled out."""
-        if not self.p_value < 0.001:
+        """A warning where labels without regard to the outcome are ruled out."""
+        p = 2.0 * float(ndtr(-abs(self.z)))
+        if not p < 0.001:
             return ()
-        end = "high" if self.t > 0 else "low"
+        end = "high" if self.z > 0 else "low"
         return (
-            f"values are known mostly where {end} ones are expected (p = {self.p_value:.1g} if nodes were chosen at "
-            f"random); if they are known because they are {end}, other predictions are too {end}, intervals too narrow",
+            f"values are known mostly where {end} ones are expected (p = {p:.1g} if nodes were chosen without regard "
+            f"to them); if they are known because they are {end}, other predictions are too {end}, and intervals too "
+            "narrow",
         )
 
 
@@ -106,7 +108,7 @@ class AnalysedField(JointEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What to look at in the data; labels chosen by their outcome are tested for when this is first read."""
+        """What to look at in the data; labels chosen by their outcome are tested for."""
         check_fitted(self, "_field")
         return (*self._notes, *(self._selection.notes if self.keeps_labels else ()))
 
