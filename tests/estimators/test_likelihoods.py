@@ -91,6 +91,17 @@ def test_few_counts_give_rates_of_their_size(likelihood: str, observed: int) -> 
     assert model.loo_["prediction"].between(0.0, 50.0).all()
 
 
+@pytest.mark.parametrize("seed", [0, 5])
+def test_gamma_rates_are_no_rough_field(seed: int) -> None:
+    """Searched from a large size alone, a field of low order stands for them, with less evidence than Poisson's."""
+    y = np.random.default_rng(seed).negative_binomial(1.0, 1.0 / 31.0, N).astype(float)
+    evidence = [
+        GraphRegressor(likelihood=name, learner=None).fit(RING, None, y, exposure=30.0).log_evidence_
+        for name in ("negative-binomial", "poisson")
+    ]
+    assert evidence[0] > evidence[1] + 2.0
+
+
 def test_totals_of_one_node_are_its_prediction() -> None:
     y = hide(counts(2, np.full(N, 10.0)))
     model = GraphRegressor(likelihood="negative-binomial").fit(RING, None, y, exposure=10.0)

@@ -246,3 +246,12 @@ def test_values_have_the_moments_of_a_long_run_of_a_sampler(name: str, size: flo
     std = np.sqrt(np.diag(K - gain @ K[labelled]) + np.einsum("ij,jk,ik->i", gain, np.cov(drawn.T), gain))
     np.testing.assert_array_less(np.abs(found.means[0] - mean) / std, 0.05)
     np.testing.assert_allclose(np.sqrt(found.variances[0]), std, rtol=0.05)
+
+
+def test_the_size_of_counts_is_estimated_by_moments() -> None:
+    likelihood, rng = LIKELIHOODS["negative-binomial"], np.random.default_rng(0)
+    exposure = rng.uniform(10.0, 50.0, 4000)
+    h = {"negative-binomial.size": np.array([1.5])}
+    y = likelihood.draw(np.full(4000, 0.3), exposure, h, rng)
+    assert likelihood.shape_estimates(y, exposure)["negative-binomial.size"] == pytest.approx(1.5, rel=0.1)
+    assert likelihood.shape_estimates(rng.poisson(exposure).astype(float), exposure) == {}

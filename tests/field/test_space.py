@@ -101,3 +101,10 @@ def test_shapes_are_taken_by_value_where_medians_differ() -> None:
     found = other.read(other.taken_from(SPACE, np.linspace(-1.0, 1.0, SPACE.size)))
     expected = SPACE.read(np.linspace(-1.0, 1.0, SPACE.size))["field.range"]
     np.testing.assert_allclose(found["field.range"], expected)
+
+
+def test_shapes_are_placed_by_value() -> None:
+    x = np.linspace(-1.0, 1.0, SPACE.size)
+    found, before = (SPACE.read(each) for each in (SPACE.placed(x, {"field.range": 0.3}), x))
+    assert found.pop("field.range") == pytest.approx(0.3)
+    assert all(np.array_equal(value, before[name]) for name, value in found.items())

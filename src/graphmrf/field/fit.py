@@ -16,7 +16,7 @@ from graphmrf.field.classes import ClassFields, Sides, combined, fields_of
 from graphmrf.field.dense import DenseField
 from graphmrf.field.learned import BOOSTED_TREES, LEAST_LABELS, tried, with_learned
 from graphmrf.field.noise import NORMAL, StudentT
-from graphmrf.field.observations import Observations
+from graphmrf.field.observations import Observations, Responses
 from graphmrf.field.posterior import AveragedPosterior
 from graphmrf.field.precision import DENSE_NODES, GraphPrecisions
 from graphmrf.field.search import MEMBERS, WARM, average, find_mode, first_draw
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from graphmrf.field.features import Design
     from graphmrf.field.learned import Trial
     from graphmrf.field.noise import Noise
-    from graphmrf.field.observations import Responses
     from graphmrf.field.posterior import Posterior
     from graphmrf.field.search import Mode
     from graphmrf.field.terms import Term
@@ -274,14 +273,17 @@ def _first_mode(field: DenseField | ClassFields) -> Mode:
     """Return the mode that is reached from the prior medians.
 
     Of counts and shares, first from there with numbers near them: 0 and 1 alone hardly show which features matter, and
-    the search would end where none does.
+    the search would end where none does. Where the likelihood's own hyper-parameters have estimates, from these, too.
     """
     tolerance, given = _tolerance(field.rows.size), field.observations
     if isinstance(given, Observations):
         return find_mode(field, np.zeros(field.size), tolerance=tolerance)
     normal = field.observed(given.as_numbers())  # type: ignore[arg-type]  # of the kind of those given
     found = find_mode(normal, np.zeros(normal.size), tolerance=tolerance)
-    return find_mode(field, field.space.taken_from(normal.space, found.x), tolerance=tolerance)
+    starts = [field.space.taken_from(normal.space, found.x)]
+    if isinstance(given, Responses) and given.shape_estimates:
+        starts.append(field.space.placed(starts[0], given.shape_estimates))
+    return min((find_mode(field, start, tolerance=tolerance) for start in starts), key=lambda mode: mode.value)
 
 
 def _part(count: int, size: int, seed: int) -> Ints:

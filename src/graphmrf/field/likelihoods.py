@@ -97,6 +97,10 @@ class Likelihood:
         """Return the latent value of all rows were they alike."""
         raise NotImplementedError
 
+    def shape_estimates(self, y: Floats, size: Floats) -> dict[str, float]:  # noqa: ARG002 - none of its own
+        """Return estimates of its own hyper-parameters, by name, where a search from their prior medians may fail."""
+        return {}
+
     def link(self, eta: Floats) -> Floats:
         """Return the quantity that is predicted, an increasing function of the latent value."""
         raise NotImplementedError
@@ -188,6 +192,16 @@ class NegativeBinomial(_Counts):
     name = "negative-binomial"
     shapes = (Shape("negative-binomial.size", 10.0, 1.5),)
     has_own = False
+
+    def shape_estimates(self, y: Floats, size: Floats) -> dict[str, float]:
+        """Return the size by moments about the pooled rate, where that is below its prior median.
+
+        There a search from the median may end where a rough graph field stands for what differs from node to node.
+        """
+        (shape,) = self.shapes
+        mean = size * self.link(np.array(self.pooled(y, size)))
+        excess = float((np.square(y - mean) - mean).sum() / np.square(mean).sum())
+        return {shape.name: 1.0 / excess} if excess * shape.median > 1.0 else {}
 
     @staticmethod
     def _size(h: Values) -> float:

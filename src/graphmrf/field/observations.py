@@ -289,6 +289,11 @@ class Responses:
         """Latent values where the last search for the mode ended; first those near its rows."""
         return self._near()
 
+    @property
+    def shape_estimates(self) -> dict[str, float]:
+        """Estimates of the likelihood's own hyper-parameters where a search from their medians may fail."""
+        return self.likelihood.shape_estimates(self.y, self.size)
+
     def _near(self) -> Floats:
         """Return latent values near the rows of every node."""
         found = self.likelihood.start(*self.likelihood.total(self.place, self.y, self.size))

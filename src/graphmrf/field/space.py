@@ -123,6 +123,15 @@ class Space:
         found[-1] = x[-1]
         return found
 
+    def placed(self, x: Floats, values: Mapping[str, float]) -> Floats:
+        """Return a point with some shapes of given values."""
+        k, names = len(self.variances), np.array(self.names)
+        found = x.copy()
+        for name, value in values.items():
+            mine = names[k:] == name
+            found[k:-1][mine] = (math.log(value) - self._medians[mine]) / self._spreads[mine]
+        return found
+
     def jacobian(self, x: Floats) -> Floats:
         """Return the derivatives (len(names), size) of the logarithms of the hyper-parameters by the coordinates."""
         k, J = len(self.variances), np.zeros((len(self.names), self.size))
