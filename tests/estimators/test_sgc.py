@@ -19,8 +19,9 @@ from graphmrf.selection import assign_folds
 
 
 def averaged(W: Floats, X: Floats, n_layers: int) -> Floats:
-    """S~^K X with S~ = (D + I)^-1/2 (W + I) (D + I)^-1/2."""
-    root = np.sqrt(W.sum(axis=1) + 1.0)
+    """S~^K X with S~ = (D + I)^-1/2 (W + I) (D + I)^-1/2; isolated nodes weigh as ones of mean degree do."""
+    degrees = W.sum(axis=1)
+    root = np.sqrt(np.where(degrees > 0, degrees, degrees[degrees > 0].mean() if degrees.any() else 0.0) + 1.0)
     S = (W + np.eye(len(W))) / np.outer(root, root)
     return np.asarray(np.linalg.matrix_power(S, n_layers) @ X)
 
@@ -82,11 +83,27 @@ def test_zero_layers_are_linear_regression() -> None:
     np.testing.assert_allclose(model.predict(), LinearRegression().fit(case.graph, case.X, case.y).predict())
 
 
-def test_an_isolated_node_keeps_its_own_features() -> None:
+def test_without_edges_nodes_keep_their_own_features() -> None:
     X, y = np.array([[1.0], [2.0], [4.0], [7.0]]), np.array([1.0, 2.0, np.nan, np.nan])
     graph = Graph.from_edges([], [], n_nodes=4)
     predicted = SimpleGraphConvolution(n_layers=3).fit(graph, X, y).predict()
     np.testing.assert_allclose(predicted, X[:, 0])
+
+
+def test_an_isolated_node_counts_as_one_of_mean_degree_with_average_neighbours() -> None:
+    case = random_case(8, n=30)
+    W = case.graph.adjacency.toarray()
+    alone = np.array([0, 1])
+    W[alone] = W[:, alone] = 0.0
+    graph, X = Graph(W), case.X.copy()
+    X[alone[0]] += 100.0  # far outside the others
+    model = SimpleGraphConvolution(n_layers=2).fit(graph, X, case.y)
+    own = (1.0 + graph.degrees[~graph.isolated].mean()) ** -2
+    expected = own * (X[alone] - model.feature_means_) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict()[alone], expected, rtol=1e-8)
+    np.testing.assert_allclose(model.predict(graph, X), model.predict(), rtol=1e-8)
+    lone = Graph.from_edges([], [], n_nodes=2)
+    np.testing.assert_allclose(model.predict(lone, X[alone]), expected, rtol=1e-8)
 
 
 def test_products_agree_with_pytorch_geometric() -> None:

@@ -12,6 +12,7 @@ from graphmrf.errors import ConvergenceError, InvalidInputError
 from graphmrf.estimators.base import FeatureEstimator
 from graphmrf.estimators.error_bars import degrees_of_freedom, root_mean, student_std
 from graphmrf.estimators.inputs import check_fitted, match_features
+from graphmrf.linalg.smoothing import isolated_weight
 from graphmrf.networks.options import (
     DEPTHS,
     EPOCHS,
@@ -43,8 +44,9 @@ class GraphConvolutionalNetwork(FeatureEstimator):
     .. math:: H_0 = X, \qquad H_k = \sigma(\tilde S H_{k-1} \Theta_k + 1 c_k'), \qquad y = H_K \beta + c
 
     with :math:`\tilde S = (D + I)^{-1/2} (W + I) (D + I)^{-1/2}`. It needs PyTorch: ``pip install 'graphmrf[gnn]'``.
-    Both hyper-parameters are chosen by one cross-validation, in which all folds are trained at once. On one device the
-    same seed gives the same network.
+    Unless it is trained as in the paper, an isolated node counts as one of mean degree whose neighbours have average
+    features. Both hyper-parameters are chosen by one cross-validation, in which all folds are trained at once. On one
+    device the same seed gives the same network.
 
     Parameters
     ----------
@@ -124,6 +126,7 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         if training.standardise:
             self.scaling_ = Scaling.of(table.X, outcome.y[outcome.known], centred=bool(self.fit_intercept))
         shapes = [LayerShape(K, int(self.hidden), relu=relu, bias=bool(self.fit_intercept)) for K in layers]
+        self._isolated = isolated_weight(graph) if training.standardise else 1.0
         self._train(self._learner(graph, table.X), outcome, shapes, epochs)
         self._measure(outcome)
 
@@ -201,6 +204,8 @@ class GraphConvolutionalNetwork(FeatureEstimator):
         return fits
 
     def _learner(self, graph: Graph, X: Floats) -> Learner:
+        alone, means = graph.isolated[:, None], self.scaling_.means
+        X = np.where(alone, means + self._isolated * (X - means), X)
         learner: Learner = import_module("graphmrf.networks.training").Learner(
             graph, X, self.scaling_, read_recipe(self.training), self.random_state, self.device_
         )

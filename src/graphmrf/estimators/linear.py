@@ -21,7 +21,7 @@ from graphmrf.estimators.error_bars import ResidualField, as_omega, degrees_of_f
 from graphmrf.estimators.inputs import check_fitted, match_features
 from graphmrf.estimators.out_of_fold import refit_folds
 from graphmrf.linalg import propagate, smooth_features
-from graphmrf.linalg.smoothing import power, powers
+from graphmrf.linalg.smoothing import isolated_weight, power, powers
 from graphmrf.selection import (
     SHRINKAGE,
     AlphaSearch,
@@ -278,7 +278,8 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
     with `m` the means of the features over all nodes; the constant c is not averaged. The fit is exact. (The paper
     trains it by gradient steps on at most 30 neighbours; that variant is a `GraphConvolutionalNetwork` with
     ``activation="identity"``.) With ``n_layers=0`` the predictions are those of `LinearRegression`; an isolated node
-    keeps its own features. Where the labelled nodes do not determine all coefficients, see `LinearRegression`.
+    counts as one of mean degree whose neighbours have average features. Where the labelled nodes do not determine all
+    coefficients, see `LinearRegression`.
 
     Parameters
     ----------
@@ -316,9 +317,9 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
     fit_intercept: Intercept = True
 
     def _learn_features(self, graph: Graph, table: Table, outcome: Outcome) -> None:
-        given, engine = given_layers(self.n_layers), graph.loop_engine
+        given, self._isolated = given_layers(self.n_layers), isolated_weight(graph)
         intercept = choose_intercept(
-            self, graph, table.X, outcome, lambda fitted: power(engine, table.X, fitted.n_layers_)
+            self, graph, table.X, outcome, lambda fitted: self._averaged(graph, table.X, fitted.n_layers_)
         )
         self._graph, self._features = graph, whiten(table.X, centred=intercept)
         coef = self._regress(graph, self._features, outcome, given)
@@ -326,8 +327,10 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
 
     def _regress(self, graph: Graph, features: Whitened, outcome: Outcome, given: int | None) -> Floats:
         """Choose the number of layers unless given, fit on its features; return the coefficients of the features."""
-        engine, y, intercept = graph.loop_engine, outcome.y[outcome.known], features.centred
-        Z = powers(engine, features.Z, max(_LAYERS) if given is None else given, np.flatnonzero(outcome.known))
+        y, intercept = outcome.y[outcome.known], features.centred
+        most = max(_LAYERS) if given is None else given
+        Z = powers(graph.loop_engine, features.Z, most, np.flatnonzero(outcome.known))
+        Z[:, graph.isolated[outcome.known]] *= self._isolated ** np.arange(most + 1)[:, None, None]
         self.n_layers_, self.cv_results_ = len(Z) - 1, None
         if given is None:
             matched = outcome.matched_folds(graph, self.cv, self.random_state)
@@ -336,17 +339,24 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
             self.cv_results_ = {"n_layers": np.array(_LAYERS), "mean_r2": search.mean_r2, "fold_r2": search.fold_r2}
         self._fit = fit_least_squares(Z[self.n_layers_], y, intercept=intercept)
         self.intercept_, self.n_coefficients_ = self._fit.intercept, self._fit.n_coefficients
-        self._fitted = power(engine, (features.Z @ self._fit.coef)[:, None], self.n_layers_)[:, 0] + self.intercept_
+        self._fitted = self._averaged(graph, (features.Z @ self._fit.coef)[:, None])[:, 0] + self.intercept_
         self.dof_ = degrees_of_freedom(y.size, self.n_coefficients_, chosen=given is None)
         self.scale_ = root_mean((y - self._fitted[outcome.known]) ** 2, self.dof_)
         return np.asarray(features.T @ self._fit.coef)
 
     def _design(self) -> Floats:
-        return power(self._graph.loop_engine, self._features.Z, self.n_layers_)
+        return self._averaged(self._graph, self._features.Z)
+
+    def _averaged(self, graph: Graph, X: Floats, n_layers: int | None = None) -> Floats:
+        """Return centred features averaged with those of neighbours, by default as often as the fit does."""
+        order = self.n_layers_ if n_layers is None else n_layers
+        averaged = power(graph.loop_engine, X, order)
+        averaged[graph.isolated] *= self._isolated**order
+        return averaged
 
     def _on_other_graph(self, graph: Graph | None, X: Any) -> tuple[Floats, Callable[[], Floats]]:
         graph, X = self._other_features(graph, X)
-        Z = power(graph.loop_engine, (X - self.feature_means_) @ self._features.T, self.n_layers_)
+        Z = self._averaged(graph, (X - self.feature_means_) @ self._features.T)
         return Z @ self._fit.coef + self.intercept_, lambda: self._std(Z)
 
     def frequency_response(self, eigenvalues: ArrayLike) -> Floats:

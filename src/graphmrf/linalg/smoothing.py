@@ -158,6 +158,16 @@ def power(engine: Engine, X: Floats, order: int) -> Floats:
     return engine.compute(_last_power, X, order)
 
 
+def isolated_weight(graph: Graph) -> float:
+    r"""Return the weight :math:`1 / (d + 1)` of a node in its average with neighbours, at the mean degree d.
+
+    The mean is over nodes with edges; without any it is 1. Times this weight, centred features of an isolated node
+    count as if it had neighbours with average features.
+    """
+    degrees = graph.degrees[~graph.isolated]
+    return float(1.0 / (1.0 + degrees.mean())) if degrees.size else 1.0
+
+
 def _last_power(engine: Engine, X: Floats, order: int) -> Floats:
     *_, V = _power_blocks(engine, X, order)
     return engine.unload(V, X.shape[1])
