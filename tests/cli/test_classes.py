@@ -97,6 +97,36 @@ def test_numbers_are_classes_where_that_is_asked(town: Any) -> None:
     assert (frame["prediction"][rich.notna()] == rich.dropna()).all()
 
 
+def test_ordered_classes_share_one_field(town: Any) -> None:
+    income = town.nodes["income"]
+    words = pd.cut(income, [-np.inf, *income.quantile([1 / 3, 2 / 3]), np.inf], labels=["low", "middle", "high"])
+    town.write(town.nodes.drop(columns="income").assign(wealth=words.astype(object), level=words.cat.codes))
+    options, tables = ("--target", "wealth", "--ignore", "level"), []
+    for order in ("low,middle,high", "high, middle, low"):
+        out = town.folder / "out.csv"
+        result = town.run(*options, "--ordered", order, "-o", str(out))
+        assert result.exit_code == 0, result.output
+        assert "a latent value for each" not in result.stderr
+        tables.append(pd.read_csv(out).filter(like="probability"))
+    np.testing.assert_allclose(tables[0], tables[1], atol=0.05)
+    middle = tables[0]["probability_middle"]
+    assert (middle < tables[0][["probability_low", "probability_high"]].max(axis=1)).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ordered", "low"], "column wealth: --ordered low lacks the class 'high'; name each of 'high', 'low' once"),
+        (["--ordered", "low,high,rich"], "--ordered low,high,rich has 'rich', a class of no known node"),
+        (["--ordered", "low,high,low"], "--ordered low,high,low has a class twice"),
+        (["--ordered", "low,high", "--method", "lp"], "--ordered is for --method field, got lp"),
+    ],
+)
+def test_bad_orders(options: list[str], message: str, worded: Any, refused: Callable[..., str]) -> None:
+    assert worded
+    assert message in refused("--target", "wealth", *options)
+
+
 def test_the_summary_of_classes(worded: Any) -> None:
     result = worded.run("--target", "wealth", "--method", "lgc-rp", "--json", "--quiet")
     (target,) = json.loads(result.stdout)["targets"]

@@ -143,6 +143,14 @@ AtLeast = Annotated[float | None, _method("MIN", "No prediction or interval goes
 AtMost = Annotated[float | None, _method("MAX", "No prediction or interval goes above this number.")]
 Integer = Annotated[bool, _method(None, "Round predictions and intervals to whole numbers.", "--integer")]
 Classify = Annotated[bool, _method(None, "Treat numbers of the target, such as 0 and 1, as classes.", "--classify")]
+Ordered = Annotated[
+    str | None,
+    _method(
+        "CLASS,CLASS,...",
+        "The classes of the target, from the lowest to the highest, such as low,middle,high: field then has one latent "
+        "value for all of them. Numbers are classes, too.",
+    ),
+]
 Folds = Annotated[int, _method("K", "Folds of the cross-validation.")]
 FoldSeed = Annotated[int, _method("S", "Seed of the folds and of every random probe.", least=0)]
 
@@ -236,6 +244,7 @@ class TargetOptions:
     std: Std = None
     value_weight: ValueWeight = None
     classify: Classify = False
+    ordered: Ordered = None
     above: Above = None
     suggest: Suggest = 0
 
@@ -244,6 +253,16 @@ class TargetOptions:
         """The columns with what is known of observations, by their names in `fit`."""
         columns = {"exposure": self.exposure, "trials": self.trials, "std": self.std, "weight": self.value_weight}
         return {option: column for option, column in columns.items() if column is not None}
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The classes from the lowest to the highest; empty where they have no order."""
+        return tuple(name.strip() for name in self.ordered.split(",")) if self.ordered is not None else ()
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether targets of numbers are classes."""
+        return self.classify or bool(self.order)
 
     @property
     def no_features(self) -> list[str]:

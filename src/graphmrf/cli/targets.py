@@ -94,7 +94,7 @@ def read_problem(table: AttributedGraph, asked: TargetOptions, settings: Setting
         *_feature_notes(targets, features, methods),
         *group_notes(groups),
     )
-    slow = _slow_fits(targets, methods)
+    slow = () if settings.order else _slow_fits(targets, methods)
     return Problem(table, targets, features, observed, methods, groups, weights, (*warnings, *slow), notes)
 
 
@@ -116,6 +116,7 @@ def settings_of(how: MethodOptions, asked: TargetOptions, *, stoppable: bool) ->
             level=how.interval,
             bounds=Bounds(how.at_least, how.at_most, how.integer),
             likelihood=how.likelihood,
+            order=asked.order,
             stoppable=stoppable,
         )
 
@@ -130,7 +131,7 @@ def _method_for(likelihood: str, method: str, asked: TargetOptions) -> str:
             )
     if len(flags) > 1:
         raise InvalidInputError(f"{' and '.join(flags)} exclude each other; drop one of them")
-    flags += ["--repeated"] * asked.repeated
+    flags += ["--repeated"] * asked.repeated + ["--ordered"] * bool(asked.order)
     if flags and method not in (AUTO, DEFAULT):
         raise InvalidInputError(f"{flags[0]} is for --method {DEFAULT}, got {method}; drop one of them")
     return DEFAULT if (flags or likelihood != AUTO) and method == AUTO else method
@@ -266,7 +267,7 @@ def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settin
         if other:
             raise InvalidInputError(f"'{name}' is both --target and {other}; drop one of them")
     smoothed = asked.std is not None or asked.repeated
-    how = {"classify": asked.classify, "smoothed": smoothed}
+    how = {"classify": asked.has_classes, "smoothed": smoothed}
     if asked.repeated:
         _check_repeated(table, names, asked, settings)
     targets = {name: _read_target(table, name, settings, **how) for name in names}
@@ -284,7 +285,7 @@ def _read_targets(table: AttributedGraph, asked: TargetOptions, settings: Settin
 
 def _check_repeated(table: AttributedGraph, names: Sequence[str], asked: TargetOptions, settings: Settings) -> None:
     """Raise where several rows of a node have no meaning."""
-    classes = [name for name in names if asked.classify or (name in table.frame and is_category(table.frame[name]))]
+    classes = [name for name in names if asked.has_classes or (name in table.frame and is_category(table.frame[name]))]
     if classes:
         raise InvalidInputError(f"--repeated is for numbers, got classes in {listing(classes)}; keep one row per node")
     if asked.group is not None and settings.likelihood in COUNTED:
@@ -414,10 +415,11 @@ def _read_target(table: AttributedGraph, name: str, settings: Settings, *, class
     """Return the numbers of a column, or the classes of one of words."""
     table.require(name, option="--target")
     if is_category(table.frame[name]):
-        return _read_classes(table, name, table.frame[name])
+        return _read_classes(table, name, table.frame[name], settings.order)
     y = table.outcome(name)
     if classify:
-        return _read_classes(table, name, pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore"))
+        words = pd.Series(y).map(lambda value: f"{value:g}", na_action="ignore")
+        return _read_classes(table, name, words, settings.order)
     problem = _problem(y, settings.transform, smoothed=smoothed) or _by_option(settings.bounds.problem(y))
     if problem:
         raise InvalidInputError(f"{table.path}, column {name}: {problem}")
@@ -451,17 +453,30 @@ def _transform_problem(known: Floats, transform: str, *, orders: int = 30) -> st
     return ""
 
 
-def _read_classes(table: AttributedGraph, name: str, column: pd.Series) -> Labels:
+def _read_classes(table: AttributedGraph, name: str, column: pd.Series, order: Sequence[str]) -> Labels:
     try:
         _check_words(column)
         labels = read_labels(column, len(table.frame))
         _check_many(labels)
         check_classes(labels, 1)
+        _check_order(order, [str(each) for each in labels.classes])
         if labels.known.all():
             raise InvalidInputError("nothing to predict, every node has a class; leave the cells to predict empty")
     except InvalidInputError as error:
         raise InvalidInputError(f"{table.path}, column {name}: {error}") from error
     return labels
+
+
+def _check_order(order: Sequence[str], classes: Sequence[str]) -> None:
+    """Raise where an order is given that does not name every class once."""
+    if order and sorted(order) != sorted(classes):
+        missing = [name for name in classes if name not in order]
+        unknown = [name for name in order if name not in classes]
+        finding = f"has {listing(unknown)}, a class of no known node" if unknown else "has a class twice"
+        finding = f"lacks the class {listing(missing)}" if missing else finding
+        raise InvalidInputError(
+            f"--ordered {','.join(order)} {finding}; name each of {listing(classes)} once, from the lowest one on"
+        )
 
 
 def _check_words(column: pd.Series) -> None:

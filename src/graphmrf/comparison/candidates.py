@@ -334,7 +334,8 @@ def _fit_classes(
     """Return a classifier by a method, scored by the log loss of held-out labels."""
     cv = folds_of_classes(labels, settings.cv)
     regressor = None if method.key == DEFAULT else settings.make(method, transform="identity")  # its own likelihood
-    model = GraphClassifier(regressor, cv=cv, random_state=settings.random_state)
+    ordered = sorted(labels.classes, key=lambda each: settings.order.index(str(each))) if settings.order else False
+    model = GraphClassifier(regressor, ordered=ordered, cv=cv, random_state=settings.random_state)
     y = np.where(labels.known, labels.classes.astype(object)[labels.codes], None)
     _, note = _fit(model, method, graph, X, y)
     levels = {getattr(each, "alpha_", None) for each in model.regressors_}

@@ -133,6 +133,8 @@ class Settings:
     known: Mapping[str, Floats] = field(default_factory=dict, compare=False)
     # all observations where nodes have several; see `ObservedRegressor`
     rows: LongTable | None = field(default=None, compare=False)
+    # names of the classes from the lowest to the highest, for the field; empty where they have no order
+    order: tuple[str, ...] = ()
     # whether Ctrl-C during the fit of the field goes on with the methods that are fitted, if there are any
     stoppable: bool = False
 
