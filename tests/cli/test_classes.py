@@ -182,7 +182,12 @@ def test_one_label_of_every_class_is_enough(town: Any) -> None:
     assert "The most frequent error" not in shown
     summary = json.loads(result.stdout)
     assert summary["targets"][0]["method"] == "field"
-    assert any("lp is left out, as labels do not suffice for it" in note for note in summary["notes"])
+    assert not any("left out" in note for note in summary["notes"])
+    result = town.run("--target", "wealth", "--json", "--method", "lp")
+    assert result.exit_code == 0, result.output
+    (target,) = json.loads(result.stdout)["targets"]
+    assert target["method"] == "lp"
+    assert target["alpha"] == 0.99
 
 
 @pytest.mark.parametrize(

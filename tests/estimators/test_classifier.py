@@ -3,6 +3,7 @@
 import pickle
 from typing import Any
 
+import networkx
 import numpy as np
 import pandas as pd
 import pytest
@@ -339,6 +340,27 @@ def test_a_class_with_fewer_members_than_folds() -> None:
     labels[np.flatnonzero(CASE.known)[:3]] = "maybe"
     with pytest.raises(InvalidInputError, match="each of the 5 folds, got 'maybe' with 3; label more of them"):
         GraphClassifier(LinearRegression()).fit(CASE.graph, CASE.X, labels)
+
+
+def test_one_label_of_each_class_is_enough_for_methods_with_a_smoothing_level() -> None:
+    club = networkx.karate_club_graph()
+    truth = np.array([club.nodes[node]["club"] for node in club])
+    y = np.full(34, None, dtype=object)
+    y[[0, 33]] = truth[[0, 33]]
+    graph = Graph(networkx.to_scipy_sparse_array(club, weight=None))
+    model = GraphClassifier(LabelPropagation()).fit(graph, None, y)
+    assert model.score(None, None, truth) > 0.9
+    assert np.isnan(model.held_out_score_)
+    assert model.notes_ == ()
+    score = LabelPropagation(alpha=0.99).fit(graph, None, pd.Series(y).eq(truth[33]).where(pd.notna(y)).astype(float))
+    np.testing.assert_allclose(model.predict_proba()[:, 1], np.clip(score.predict(), 0.0, 1.0))
+    given = GraphClassifier(LabelPropagation(omega=5.0)).fit(graph, None, y).regressors_[0]
+    assert given.omega_ == pytest.approx(5.0)
+    X = np.random.default_rng(0).standard_normal((34, 3))
+    both = GraphClassifier(ResidualPropagation(LinearGraphConvolution())).fit(graph, X, y).regressors_[0]
+    assert (both.alpha_, both.base_.alpha_) == (0.99, 0.99)
+    with pytest.raises(InvalidInputError, match="cannot choose n_layers by cross-validation; give it a number"):
+        GraphClassifier(SimpleGraphConvolution()).fit(graph, X, y)
 
 
 def test_classes_unseen_in_the_fit_cannot_be_scored() -> None:

@@ -244,7 +244,7 @@ def compare_methods(
     if numbers:
         best = best_of(fits, settings.wanted)
         return Comparison(tuple(fits), best, _why(fits, best, settings.wanted), notes, best.scoring.key)
-    best = min(fits, key=lambda each: each.loss if np.isfinite(each.loss) else np.inf)
+    best = min(fits, key=lambda each: (each.loss if np.isfinite(each.loss) else np.inf, each.method.key != DEFAULT))
     return Comparison(tuple(fits), best, _least_loss(fits, best), notes, "accuracy")
 
 

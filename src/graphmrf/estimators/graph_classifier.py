@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _LEAST = np.finfo(float).tiny  # probability whose logarithm is finite
+LEVEL = 0.99  # smoothing level where one label of each class cannot choose it; that of Zhou et al. (2004)
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +58,8 @@ class GraphClassifier(NodeEstimator):
     the score, fitted to out-of-fold scores; of more than two classes their common power, fitted to the same scores,
     divided by its sum. (A
     `GraphRegressor` of up to 600 labels searches its hyper-parameters again without each fold; other regressors retain
-    theirs.) If scores do not increase with the outcome, the probability of a class is its share.
+    theirs.) If scores do not increase with the outcome, the probability of a class is its share. With one label of each
+    class nothing can be held out: a smoothing level "cv" is .99 then, and scores, cut to [0, 1], are probabilities.
 
     The most probable class is predicted. With two classes and F1, it is the later class from the cut-off of the score
     with the best out-of-fold F1.
@@ -145,12 +147,15 @@ class GraphClassifier(NodeEstimator):
         ------
         InvalidInputError
             If the inputs break a rule: one class only, or, with a regressor, a class with fewer labelled nodes than
-            folds (but for a class of one labelled node, which is held out once).
+            folds (but for a class of one labelled node, which is held out once), or one label of each class and a
+            choice by cross-validation other than that of smoothing levels.
         """
         regressor = self._checked()
         labels = read_labels(y, check_graph(graph).n_nodes)
         strata = assign_strata(labels.codes[labels.known], self.cv, random_state=self.random_state)
-        check_classes(labels, 1 if self.regressor is None else self.cv)
+        single = bool(strata.size == labels.classes.size)
+        check_classes(labels, 1 if self.regressor is None or single else self.cv)
+        self._calibrated = self.regressor is not None and not single
         matched = distance_matched_folds(graph, labels.known, self.cv, random_state=self.random_state)
         folds = strata if matched.is_random else matched.folds
         folds = folds if np.ptp(folds) else np.arange(folds.size)
@@ -162,6 +167,7 @@ class GraphClassifier(NodeEstimator):
         if self.regressor is None:
             scores = self._fit_field(regressor, graph, X, outcomes, weight, folds)
         else:
+            regressor = _at_default_level(regressor) if single else regressor
             options = {} if weight is None else {"weight": weight}
             self.regressors_ = [clone(regressor).fit(graph, X, y, **options) for y in outcomes]
             pairs = zip(self.regressors_, outcomes, strict=True)
@@ -242,7 +248,7 @@ class GraphClassifier(NodeEstimator):
         binary = scores.shape[1] == 1
         sides = [codes == code for code in ([1] if binary else range(scores.shape[1]))]
         sigmoids = None
-        if self.regressor is not None:
+        if self._calibrated:
             sigmoids = tuple(_sigmoid(s, side, counts) for s, side in zip(scores.T, sides, strict=True))
         if binary and self.metric == "f1":
             return _Rule(sigmoids, best_cutoff(scores[:, 0], sides[0], weights)[0])
@@ -349,7 +355,9 @@ class GraphClassifier(NodeEstimator):
         """Warnings on the data, decisions, and whether probabilities agree with held-out labels."""
         check_fitted(self, "_rule")
         found = dict.fromkeys(note for each in self.regressors_ for note in getattr(each, "notes_", ()))
-        sure = sureness(self.held_out_proba_, self._codes[self._codes >= 0])
+        codes = self._codes[self._codes >= 0]
+        seen = seen_elsewhere(codes)
+        sure = sureness(self.held_out_proba_[seen], codes[seen]) if seen.any() else ""
         return (*found, sure) if sure else tuple(found)
 
     @of_every_target
@@ -459,7 +467,7 @@ class _Rule:
 
     def probability(self, scores: Floats) -> Floats:
         """Return the probability of every class."""
-        each = scores
+        each = np.clip(scores, 0.0, 1.0)
         if self.sigmoids is not None:
             each = np.column_stack([sigmoid(s) for sigmoid, s in zip(self.sigmoids, scores.T, strict=True)])
         if each.shape[1] == 1:
@@ -493,6 +501,18 @@ def sureness(probability: Floats, codes: Ints, *, least: float = 0.02, errors: f
         f"the most probable class has {100 * promised:.0f} % on average, and is right for {100 * right:.0f} % of the "
         f"held-out values: too {'sure' if promised > right else 'cautious'}"
     )
+
+
+def _at_default_level(regressor: Any) -> Any:
+    """Return a regressor with its smoothing levels at the default; raise if something else is to be chosen."""
+    options = regressor.get_params()
+    levels = {name for name in options if name.rpartition("__")[2] == "alpha" and options[name] == "cv"}
+    given = {name for name in levels if options[f"{name.removesuffix('alpha')}omega"] is not None}
+    chosen = [name for name, value in options.items() if isinstance(value, str) and value == "cv"]
+    if set(chosen) - levels:
+        other = sorted(set(chosen) - levels)[0]
+        raise InvalidInputError(f"one label of each class cannot choose {other} by cross-validation; give it a number")
+    return clone(regressor).set_params(**dict.fromkeys(levels - given, LEVEL))
 
 
 def _weights_of(class_weight: Any, labels: Labels) -> Floats:
