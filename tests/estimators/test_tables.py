@@ -236,6 +236,12 @@ def test_tables_of_the_field_are_those_of_polars() -> None:
     assert pickle.loads(pickle.dumps(model)).predict().equals(model.predict())
 
 
+def test_ids_in_a_column_named_node_do_not_clash_with_positions() -> None:
+    model = GraphRegressor().fit(GRAPH, None, ROWS.select(polars.col("town").alias("node"), "rent"))
+    assert model.suggest(1).columns[:2] == ["node_id", "node"]
+    assert model.loo_.columns[:2] == ["node_id", "node"]
+
+
 def test_probabilities_are_a_table_of_polars() -> None:
     colours = polars.Series("colour", [None if np.isnan(y) else ["blue", "red"][i % 2] for i, y in enumerate(Y)])
     model: Any = GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(GRAPH, None, colours)

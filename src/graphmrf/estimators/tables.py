@@ -102,8 +102,15 @@ class FittedNodes:
         return values if self.index is None else self.as_given(pd.DataFrame(values, columns=self.index))
 
     def rows(self, values: Any, where: Any) -> Any:
-        """Return a table of some of these nodes under their ids where answers are tables."""
-        return values if self.index is None else self.as_given(values.set_index(self.index[where]))
+        """Return a table of some of these nodes under their ids where answers are tables.
+
+        Ids with the name of one of its columns, such as "node", are called "node_id".
+        """
+        if self.index is None:
+            return values
+        index = self.index[where]
+        index = index.rename(f"{index.name}_id") if index.name in values.columns else index
+        return self.as_given(values.set_index(index))
 
     def answer(self, values: Any, index: pd.Index, columns: Any = None) -> Any:
         """Return values (n,) or (n, k), or several of them, as Series or tables with an index."""
