@@ -39,6 +39,16 @@ def test_predictions_are_least_squares_on_averaged_features(case: Case, n_layers
     np.testing.assert_allclose(std, student_std(np.sqrt(s2), 1 + leverage, L.sum() - 3.0), rtol=1e-4)
 
 
+@given(cases(), st.integers(0, 3))
+def test_standard_errors_are_those_of_least_squares_on_averaged_features(case: Case, n_layers: int) -> None:
+    model = SimpleGraphConvolution(n_layers=n_layers).fit(case.graph, case.X, case.y)
+    L, Z = case.known, averaged(case.W, case.X - case.X.mean(axis=0), n_layers)
+    M = np.column_stack([np.ones(len(Z)), Z])[L]
+    expected = model.scale_ * np.sqrt(np.diag(np.linalg.inv(M.T @ M)))[1:]
+    np.testing.assert_allclose(model.coef_std_, expected, rtol=1e-4)
+    assert "standard error" in model.summary()
+
+
 @given(cases())
 def test_the_search_refits_without_each_fold(case: Case) -> None:
     model = SimpleGraphConvolution(random_state=3).fit(case.graph, case.X, case.y)

@@ -155,7 +155,9 @@ class NodeEstimator(RefusesFormerNames, Storable, BaseEstimator):
         width = max(12, *map(len, shown))
         lines = [type(self).__name__, *(f"  {name:<{width}} {value}" for name, value in shown.items())]
         lines += table_of("share", getattr(self, "shares_", None))
-        return Summary("\n".join(lines + table_of("coefficient", getattr(self, "coef_", None), ",.4g")))
+        for title, name in (("coefficient", "coef_"), ("standard error", "coef_std_")):
+            lines += table_of(title, getattr(self, name, None), ",.4g")
+        return Summary("\n".join(lines))
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's own drawing of an estimator, and the summary of its fit."""
@@ -574,6 +576,13 @@ class LeastSquaresEstimator(FeatureEstimator):
         noise, G = rng.standard_normal((self._fitted.size, count)), self.directions_
         drawn = noise + G @ rng.standard_normal((G.shape[1], count))
         return float(student_std(self.scale_, np.ones(1), self.dof_)[0]) * drawn
+
+    @property
+    def coef_std_(self) -> Any:
+        r"""Standard errors :math:`s \sqrt{\mathrm{diag}\,(Z'Z)^{-1}}` of `coef_`, for independent residuals."""
+        check_fitted(self, "_fit")
+        root = self._features.T @ self._fit.root[int(self._features.centred) :]
+        return self._columns.named(self.scale_ * np.linalg.norm(root, axis=1))
 
     @property
     def directions_(self) -> Floats:

@@ -72,6 +72,8 @@ class LinearRegression(LeastSquaresEstimator):
     ----------
     coef_ : array of shape (p,), or Series
         Coefficients b, named by column when X was a DataFrame.
+    coef_std_ : array of shape (p,), or Series
+        Their standard errors, if residuals are independent of each other.
     intercept_ : float
         The constant c.
     n_coefficients_ : int
@@ -296,6 +298,8 @@ class SimpleGraphConvolution(LeastSquaresEstimator):
         The power in use.
     coef_, intercept_, feature_means_, n_coefficients_ : see `LinearGraphConvolution`
         The fit on the averaged features.
+    coef_std_ : see `LinearRegression`
+        Standard errors of the coefficients.
     dof_, scale_ : see `LinearRegression`
         Degrees of freedom left to the noise, and the standard deviation of the residuals.
     cv_results_ : dict or None
