@@ -332,3 +332,14 @@ def test_yes_or_no_is_found_in_the_middle_of_a_feature() -> None:
     known = rng.random(n) < 0.5
     probability = GraphRegressor(likelihood="binomial").fit(ring, X, np.where(known, yes, np.nan)).predict()
     assert np.mean((probability > 0.5) == yes, where=~known) > 0.85
+
+
+@pytest.mark.parametrize(("likelihood", "weight"), [("binomial", 1e5), ("ordinal", 3.0), ("ordinal", 10.0)])
+def test_labels_that_count_many_times_determine_the_class_of_their_node(likelihood: str, weight: float) -> None:
+    codes = np.digitize(ETA, [0.0] if likelihood == "binomial" else [-0.5, 0.5]).astype(float)
+    y = hide(np.where(np.arange(N) % 20 == 1, 0.0, codes))
+    model = GraphRegressor(likelihood=likelihood, learner=None, members=4).fit(RING, None, y, weight=weight)
+    above = np.column_stack([model.probability(above=k, of="observation") for k in range(int(codes.max()))])
+    known, right = ~HIDDEN, np.where(y[:, None] > np.arange(above.shape[1]), above, 1.0 - above)
+    assert (right[known] > 0.5).mean() > 0.9
+    assert right[known].mean() > 0.85

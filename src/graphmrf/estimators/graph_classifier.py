@@ -241,7 +241,7 @@ class GraphClassifier(NodeEstimator):
         """Return the probability of every class from those of higher ranks than 0, 1, ..."""
         assert self._ranks is not None
         ends = np.ones((len(above), 1)), np.zeros((len(above), 1))
-        return -np.diff(np.hstack([ends[0], above, ends[1]]))[:, self._ranks]
+        return np.maximum(-np.diff(np.hstack([ends[0], above, ends[1]])), 0.0)[:, self._ranks]  # rounding
 
     def _rule_from(self, scores: Floats, codes: Ints, weights: Floats, counts: Floats) -> _Rule:
         """Return sigmoids and the cut-off of greatest likelihood, or of greatest F1, on some labels."""

@@ -113,8 +113,10 @@ class Working:
     third: Floats | None = None
     # derivatives of log density, slope and curvature by the logarithms of the likelihood's own hyper-parameters
     changes: Mapping[str, Expansion] | None = None
-    # returns working observations averaged over normal latent values of some means and variances
-    averaged: Callable[[Floats, Floats], Observations] | None = None
+    mode: Floats | None = None  # (m,): the most probable latent values
+    # returns the expected log density of normal latent values of some means and variances, and working observations
+    # averaged over them
+    averaged: Callable[[Floats, Floats], tuple[float, Observations]] | None = None
 
     def variances(self, precision: Floats) -> Floats:
         r"""Return the posterior variances of the latent values from the diagonal of :math:`\Sigma^{-1}`."""
@@ -131,13 +133,37 @@ class Working:
 
         To first order the mean is where working values are greater by the skew. Slopes and precisions of the log
         density are then averaged over the posterior there: one step towards the normal distribution of least
-        Kullback-Leibler divergence.
+        Kullback-Leibler divergence. Both steps are halved until they gain, as expansions are of little use where the
+        prior is wide and observations hardly bound the latent values.
         """
         assert self.averaged is not None
-        shifted = replace(self.observations, z=self.observations.z + self.skew(precision))
-        found = dual(shifted)
+        assert self.mode is not None
+        usual, variances = self.observations, self.variances(precision)
+        given = replace(usual, z=usual.z + self.skew(precision))
+        mean, a = self._ahead((self.mode, (usual.z - self.mode) / usual.error), given, variances, dual)
+        given = self.averaged(mean, variances)[1]
+        mean, a = self._ahead((mean, a), given, variances, dual)
+        return replace(given, z=mean + given.error * a)
+
+    def _ahead(
+        self, start: tuple[Floats, Floats], given: Observations, variances: Floats, dual: DualAt
+    ) -> tuple[Floats, Floats]:
+        """Return means, and the inverse of the covariance times them, from a start towards those of observations.
+
+        All the way, or half of it and so on, until the expected log density gains more than the prior of means loses.
+        """
+        averaged, found = self.averaged, dual(given)
+        assert averaged is not None
         assert found is not None
-        return self.averaged(shifted.z - shifted.error * found, self.variances(precision))
+        steps = given.z - given.error * found - start[0], found - start[1]
+
+        def point(share: float) -> tuple[float, Floats, Floats]:
+            mean, a = start[0] + share * steps[0], start[1] + share * steps[1]
+            return averaged(mean, variances)[0] - 0.5 * float(a @ mean), mean, a
+
+        least = point(0.0)[0] - _NEAR * found.size
+        tried = (point(0.5**halvings) for halvings in range(30))
+        return next(((mean, a) for value, mean, a in tried if value >= least), start)
 
     def moved(
         self, slopes: dict[str, Any], products: dict[str, Floats], push: Floats, precision: Floats, dual: Floats
@@ -341,16 +367,17 @@ class Responses:
         normal = -0.5 * ((working.z - v) ** 2 / working.error + np.log(2.0 * np.pi * working.error))
         changes = {shape.name: self._change(v, h, shape.name) for shape in self.shapes}
         misfit = float((normal - found.log_density).sum())
-        return Working(working, misfit, found.third, changes, partial(self._averaged, h=h))
+        return Working(working, misfit, found.third, changes, v, partial(self._averaged, h=h))
 
-    def _averaged(self, mean: Floats, variance: Floats, h: Values) -> Observations:
-        """Return working observations averaged over normal latent values."""
-        slope, curvature = np.zeros(mean.size), np.zeros(mean.size)
+    def _averaged(self, mean: Floats, variance: Floats, h: Values) -> tuple[float, Observations]:
+        """Return the expected log density of normal latent values, and working observations averaged over them."""
+        density, slope, curvature = 0.0, np.zeros(mean.size), np.zeros(mean.size)
         for node, weight in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
             found = self.expand(mean + np.sqrt(variance) * node, h)
+            density += weight * float(found.log_density.sum())
             slope, curvature = slope + weight * found.slope, curvature + weight * found.curvature
         W = np.maximum(curvature, _LEAST)
-        return Observations(self.nodes, mean + slope / W, np.ones(mean.size), 1.0 / W)
+        return density, Observations(self.nodes, mean + slope / W, np.ones(mean.size), 1.0 / W)
 
     def _change(self, v: Floats, h: Values, name: str) -> Expansion:
         """Return derivatives of the expansion by the logarithm of a hyper-parameter, by central differences."""
