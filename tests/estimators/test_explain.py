@@ -33,6 +33,17 @@ def test_contributions_add_up_to_the_prediction(options: dict[str, Any], feature
     assert np.diff(found.labels["contribution"].abs()).max() <= 0
 
 
+@pytest.mark.parametrize("solver", ["dense", "sparse"])
+def test_the_strongest_labels_are_those_of_each_explanation(solver: Any) -> None:
+    model = gm.GraphRegressor(solver=solver).fit(GRAPH, X, Y)
+    found = model.strongest_labels(np.array([5, 31]))
+    assert found["node"].tolist() == [5, 5, 5, 31, 31, 31]
+    for node, own in found.groupby("node"):
+        weights = model.explain(f"n{node}").labels.sort_values("weight", key=lambda each: -each.abs())
+        assert own["labelled"].tolist() == weights["node"][:3].tolist()
+        np.testing.assert_allclose(own["weight"], weights["weight"][:3], rtol=1e-5)
+
+
 def test_effects_add_up_but_for_a_constant() -> None:
     found = gm.GraphRegressor(terms=["own", "field"]).fit(GRAPH, X, Y).explain("n5")
     assert set(found.effects.index) >= {"graph field"}

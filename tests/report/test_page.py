@@ -210,6 +210,14 @@ def test_coefficients_say_whose_features_they_are_of(
     assert constant in words
 
 
+def test_labels_with_most_weight_are_named_at_predicted_nodes(make_report: Maker) -> None:
+    report = make_report(8)
+    strongest = pd.DataFrame({"node": [1, 1], "labelled": [0, 2], "weight": [0.5, -0.25]})
+    shown = replace(report, targets=[explained(report.targets[0], strongest=strongest)])
+    assert data_of(render(shown))["targets"][0]["strongest"] == {"1": [[0, "0.50"], [2, f"{MINUS}0.25"]]}
+    assert "strongest" not in data_of(render(report))["targets"][0]
+
+
 def test_features_without_effect_are_left_out(make_report: Maker) -> None:
     none = Effects("ab", np.zeros(2), scales=np.ones(2))
     words = Reader(render(make_report(targets=(explained(make_report().targets[0], effects=none),)))).words()

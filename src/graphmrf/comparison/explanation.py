@@ -17,6 +17,7 @@ from graphmrf.text import joined, number
 
 ROUNDS_TO_NOTHING = 0.005  # shares below this round to 0 %: they are not named, and of nonlinear effects has no curves
 SAME = 0.02  # A difference of R² below this is no difference: folds of small data vary by more
+MOST_EXPLAINED = 2000  # predicted nodes up to which labels with most weight are found, which takes some seconds
 BAND = 1.645  # standard errors of a band of 90 %
 
 
@@ -71,6 +72,8 @@ class Explanation:
         Expected accuracy with more labels: `n_labels`, `expected_r2`, `lower`, `upper`.
     loo : DataFrame or None
         Leave-one-out predictions: `node`, `label`, `prediction`, `std`.
+    strongest : DataFrame or None
+        Labels with the largest weights in the prediction of a node: `node`, `labelled`, `weight`.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -78,6 +81,7 @@ class Explanation:
     dependence: pd.DataFrame | None = None
     learning: pd.DataFrame | None = None
     loo: pd.DataFrame | None = None
+    strongest: pd.DataFrame | None = None
 
 
 def explain(model: Any, X: pd.DataFrame | None = None) -> Explanation:
@@ -133,6 +137,16 @@ def _effects(model: Any, X: pd.DataFrame) -> Effects | None:
     values = coef.to_numpy(dtype=np.float64)
     intercept = getattr(linear, "intercept_", None)
     return Effects(tuple(map(str, coef.index)), values, scales, transform_name(model), intercept)
+
+
+def strongest_labels(model: Any, nodes: Ints) -> pd.DataFrame | None:
+    """Return the three labels with the largest weights in each prediction; None where they are not cheap or nodes many.
+
+    They are cheap for a dense field of numbers.
+    """
+    able = offers(model, "strongest_labels") and model.keeps_labels and model.solver_ == "dense"
+    found: pd.DataFrame | None = model.strongest_labels(nodes) if able and 0 < nodes.size <= MOST_EXPLAINED else None
+    return found
 
 
 def transform_name(model: Any) -> str:

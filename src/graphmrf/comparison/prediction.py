@@ -23,6 +23,7 @@ from graphmrf.comparison.explanation import (
     dependence_curves,
     explain_model,
     learning_curve,
+    strongest_labels,
     suggested_labels,
     transform_name,
     what_carries,
@@ -175,7 +176,8 @@ class Prediction:
         fit, held_out = self.chosen, self.chosen.held_out
         curves = None if X is None else dependence_curves(fit.model, X, self.explanation.shares)
         learning = learning_curve(fit) if np.sum(~self.observed) > 1 else None  # as an R² needs
-        explanation = replace(self.explanation, dependence=curves, learning=learning)
+        strongest = strongest_labels(fit.model, np.flatnonzero(~self.observed))
+        explanation = replace(self.explanation, dependence=curves, learning=learning, strongest=strongest)
         coverage = held_out.coverage(self.level) if self.std is not None else None
         by_distance = held_out.by_distance(fit.out_of_fold, self.level)
         by_spread = held_out.by_spread(fit.out_of_fold, self.level) if self.std is not None else None

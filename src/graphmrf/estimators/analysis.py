@@ -266,7 +266,7 @@ class AnalysedField(JointEstimator):
         field, rows = self._field, self._field.rows
         if not np.isnan(field.y[place]):
             raise InvalidInputError(f"explain is for predictions, got {node!r}, whose value is known; see loo_")
-        weights, unit, mean = field.label_weights(place), field.scale.unit, float(field.scale.back(np.zeros(1))[0])
+        weights, unit, mean = field.label_weights(np.array([place]))[0], field.scale.unit, float(field.scale.back(np.zeros(1))[0])
         steps = steps_to_label(self._nodes.graph, np.arange(field.y.size) == place)[rows]
         table = pd.DataFrame({"node": rows, "label": field.y[rows], "steps": steps, "weight": weights}, index=rows)
         table["contribution"] = unit * weights * field.scale.z
@@ -274,6 +274,28 @@ class AnalysedField(JointEstimator):
         effects = pd.Series({name: unit * part for name, part in field.effects_at(place).items()}, name="effect")
         labelled = self._nodes.rows(table, table["node"].to_numpy())
         return NodeExplanation(node, float(field.predictions[0][place]), mean, labelled, effects)
+
+    def strongest_labels(self, nodes: Ints, most: int = 3) -> pd.DataFrame:
+        """Return the labels with the largest weights in the predictions of some nodes, see `explain`.
+
+        Parameters
+        ----------
+        nodes : integer array of shape (k,)
+            Positions of unlabelled nodes, increasing.
+        most : int
+            Number of labels of each.
+
+        Returns
+        -------
+        DataFrame
+            Positions of the `node` and the `labelled` node, and the `weight`, the largest of a node first.
+        """
+        self._check_numbers("explanations")
+        weights, rows = self._field.label_weights(nodes), self._field.rows
+        order = np.argsort(-np.abs(weights), axis=1, kind="stable")[:, :most]
+        largest = np.take_along_axis(weights, order, axis=1)
+        columns = {"node": np.repeat(nodes, order.shape[1]), "labelled": rows[order.ravel()], "weight": largest.ravel()}
+        return pd.DataFrame(columns)
 
     def partial_dependence(self, feature: Any, values: Any) -> Floats:
         """Return the mean prediction if a feature of every node had each of some values.

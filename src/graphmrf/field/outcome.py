@@ -318,16 +318,16 @@ class FieldOutcome:
             return self.reading.of_others(at, own)
         return self.reading.moments(at, "observation")
 
-    def label_weights(self, node: int) -> Floats:
-        r"""Return the weight (m,) of every label in the mean of a node, :math:`\Sigma_{ij} / s_j`.
+    def label_weights(self, places: Ints) -> Floats:
+        r"""Return the weight (k, m) of every label in the mean of some nodes, :math:`\Sigma_{ij} / s_j`.
 
         With posterior covariances of the field and the variance of each label's noise.
         """
-        nodes = np.unique(np.append(self.rows, node))
-        unit, found = (nodes == node)[:, None].astype(np.float64), np.zeros(self.rows.size)
+        nodes = np.unique(np.append(self.rows, places))
+        unit, found = (nodes[:, None] == places).astype(np.float64), np.zeros((places.size, self.rows.size))
         for share, each in zip(self.posterior.weights, self.posterior.members, strict=True):
-            shared = each.covariance_times(nodes, unit)[np.searchsorted(nodes, self.rows), 0]
-            found += share * shared / each.dual().unshared
+            shared = each.covariance_times(nodes, unit)[np.searchsorted(nodes, self.rows)]
+            found += share * shared.T / each.dual().unshared
         return found
 
     def effects_at(self, node: int) -> dict[str, float]:

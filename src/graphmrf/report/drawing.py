@@ -251,7 +251,17 @@ def target_arrays(target: Prediction, drawing: GraphDrawing) -> Packed:
             "above_class": packed(_probability_class(probability), "<i4"),
         }
         found["above_text"] = f"probability of more than {target.above:g}"
+    if target.explanation.strongest is not None and not drawing.size:
+        found["strongest"] = _strongest(target.explanation.strongest, drawing)
     return found | arrays | {"decimals": decimals(target.values), "interval": f"{100 * target.level:g} % interval"}
+
+
+def _strongest(labels: pd.DataFrame, drawing: GraphDrawing) -> dict[str, list[tuple[int, str]]]:
+    """The places of the labels with most weight in each predicted place, and their weights."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for node, labelled, weight in labels.itertuples(index=False):
+        found.setdefault(str(drawing.place[node]), []).append((int(drawing.place[labelled]), number(weight, 2)))
+    return found
 
 
 def _probability_class(probability: Floats) -> Ints:

@@ -40,6 +40,8 @@
       const g = (name) => formatted(target[name][i], target.smoothed_decimals);
       lines.push(`smoothed rate: ${g("smoothed")}, ${page.targets[target.position].interval}: ${g("smoothed_lower")} to ${g("smoothed_upper")}`);
     }
+    const strongest = target.strongest && target.strongest[i];
+    if (strongest) lines.push(`labels with most weight: ${strongest.map(([k, weight]) => `${nodes.id[k]} (${weight})`).join(", ")}`);
     if (has("probability_above")) lines.push(`${page.targets[target.position].above_text}: ${Math.round(100 * target.probability_above[i])} %`);
     if (has("residual")) lines.push(`residual: ${formatted(target.residual[i], 1)} std`);
     return lines;
