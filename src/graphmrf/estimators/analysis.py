@@ -266,7 +266,8 @@ class AnalysedField(JointEstimator):
         field, rows = self._field, self._field.rows
         if not np.isnan(field.y[place]):
             raise InvalidInputError(f"explain is for predictions, got {node!r}, whose value is known; see loo_")
-        weights, unit, mean = field.label_weights(np.array([place]))[0], field.scale.unit, float(field.scale.back(np.zeros(1))[0])
+        weights, unit = field.label_weights(np.array([place]))[0], field.scale.unit
+        mean = float(field.scale.back(np.zeros(1))[0])
         steps = steps_to_label(self._nodes.graph, np.arange(field.y.size) == place)[rows]
         table = pd.DataFrame({"node": rows, "label": field.y[rows], "steps": steps, "weight": weights}, index=rows)
         table["contribution"] = unit * weights * field.scale.z
