@@ -434,6 +434,10 @@ def test_suggestions_need_the_field_and_unlabelled_nodes() -> None:
         GraphClassifier(LabelPropagation(alpha=0.5), cv=2).fit(path, None, labels).suggest()
     with pytest.raises(InvalidInputError, match="k must be from 0 to the 2 unlabelled nodes, got 3"):
         GraphClassifier().fit(path, None, labels).suggest(3)
+    with pytest.raises(InvalidInputError, match="2 unlabelled nodes, got "):
+        GraphClassifier().fit(path, None, labels).suggest(1.5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="at least 2 draws, got 0"):
+        GraphClassifier().fit(path, None, labels).suggest(1, draws=0)
 
 
 def test_single_labels_of_their_class_are_not_scored() -> None:
@@ -479,3 +483,9 @@ def test_ordered_numbers_and_two_classes() -> None:
     two = np.where(y == 2, np.nan, y)
     expected = GraphClassifier().fit(path, None, two).predict_proba()
     np.testing.assert_array_equal(GraphClassifier(ordered=True).fit(path, None, two).predict_proba(), expected)
+
+
+def test_an_order_may_mix_text_and_numbers_in_error() -> None:
+    path = Graph.from_edges(np.arange(5), np.arange(1, 6))
+    with pytest.raises(InvalidInputError, match="ordered must name every class of y once"):
+        GraphClassifier(ordered=["low", 1, 2]).fit(path, None, [0.0, 1.0, 2.0, 0.0, 1.0, np.nan])

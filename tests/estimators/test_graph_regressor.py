@@ -103,9 +103,15 @@ def test_a_term_that_is_not_believed_in_is_left_out(solver: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("priors", "message"), [({"fields": 1.0}, "priors must be one of own"), ({"own": -1}, "got -1 for own")]
+    ("priors", "message"),
+    [
+        ({"fields": 1.0}, "priors must be one of own"),
+        ({"own": -1}, "got -1 for own"),
+        ({"own": None}, "got None"),
+        (["own"], "a dict of scales"),
+    ],
 )
-def test_priors_are_positive_scales_of_terms(priors: dict[str, float], message: str) -> None:
+def test_priors_are_positive_scales_of_terms(priors: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         GraphRegressor(priors=priors).fit(GRAPH, CASE.X, CASE.y)
 

@@ -28,6 +28,7 @@ from graphmrf.estimators.out_of_fold import out_of_fold
 from graphmrf.estimators.summary import Summary
 from graphmrf.estimators.tables import answers_tables, located, of_every_target, outcome_column, takes_tables
 from graphmrf.field.learned import BOOSTED_TREES
+from graphmrf.graph.checks import check_count
 from graphmrf.selection import assign_strata, distance_matched_folds
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class GraphClassifier(NodeEstimator):
         if self.regressor is not None:
             raise InvalidInputError("ordered classes have a field of their own, got a regressor, too; leave one out")
         order = classes.tolist() if self.ordered is True else list(self.ordered)
-        if sorted(order) != sorted(classes.tolist()):
+        if len(order) != classes.size or set(order) != set(classes.tolist()):
             raise InvalidInputError(
                 f"ordered must name every class of y once, from the lowest to the highest, got {order} for "
                 f"{classes.tolist()}; drop classes without a label"
@@ -313,8 +314,10 @@ class GraphClassifier(NodeEstimator):
         unknown = np.flatnonzero(self._codes < 0)
         if self.regressor is not None:
             raise InvalidInputError("suggestions are by the field, got another regressor; leave it out")
-        if not 0 <= k <= unknown.size:
+        if not isinstance(k, int | np.integer) or not 0 <= k <= unknown.size:
             raise InvalidInputError(f"k must be from 0 to the {unknown.size} unlabelled nodes, got {k}")
+        if check_count(draws) < 2:
+            raise InvalidInputError(f"covariances need at least 2 draws, got {draws}")
         outcomes = [
             np.asarray(each.sample(draws, of="observation", random_state=self.random_state))[:, unknown]
             for each in self.regressors_

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -34,7 +36,7 @@ from graphmrf.field.search import MEMBERS
 from graphmrf.graph.checks import check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     from graphmrf._typing import Floats, Ints
@@ -463,8 +465,8 @@ class GraphRegressor(AnalysedField):
             As in `predict`.
         """
         check_fitted(self, "_field")
-        if not np.isfinite(above):
-            raise InvalidInputError(f"above must be a finite number, got {above}")
+        if not isinstance(above, Real) or not np.isfinite(float(above)):
+            raise InvalidInputError(f"above must be a finite number, got {above!r}")
         found = self._where(graph, X).above(float(above), self._of(of))
         return as_given(found, single=self._single)
 
@@ -564,10 +566,12 @@ def class_probabilities_out_of_fold(fits: Sequence[GraphRegressor], folds: Ints)
 
 def _read_priors(priors: Any) -> dict[str, float]:
     """Return the scales of terms, checked."""
-    found = {} if priors is None else dict(priors)
+    if not isinstance(priors, Mapping | None):
+        raise InvalidInputError(f"priors must be a dict of scales by the names of terms, got {priors!r}")
+    found = dict(priors or {})
     for name, scale in found.items():
         check_choice("priors", name, tuple(TERMS))
-        if isinstance(scale, str) or not np.isfinite(scale) or scale <= 0:
+        if not isinstance(scale, Real) or not np.isfinite(float(scale)) or scale <= 0:
             raise InvalidInputError(
                 f"priors must be positive scales, 1 for that of other terms, got {scale!r} for {name}; to leave a term "
                 "out use terms="
