@@ -432,6 +432,11 @@ class SparseSystem:
         """Columns and labels at the observations, shape (m, q + 1)."""
         return np.column_stack([self.Phi[self.field.rows], self.field.normal.z])
 
+    @property
+    def _labelled(self) -> Floats:
+        """Columns at the observations, shape (m, q), without a copy; of use where there is no `joint`."""
+        return self._columns[:, :-1]
+
     @cached_property
     def _halves(self) -> Floats:
         return self._half(self._columns)
@@ -450,7 +455,7 @@ class SparseSystem:
     @cached_property
     def _inner(self) -> Floats:
         r"""Lower factor of :math:`I + \Phi' C^{-1} \Phi`."""
-        F = self.Phi[self.field.rows].T @ self._solved[0]
+        F = self._labelled.T @ self._solved[0]
         return np.asarray(cholesky(0.5 * (F + F.T) + np.eye(F.shape[0]), lower=True))
 
     @cached_property
@@ -458,7 +463,7 @@ class SparseSystem:
         """Posterior mean of the coefficients of the columns."""
         if self.joint is not None:
             return np.asarray(self.Phi[self.field.rows].T @ self.dual)
-        return np.asarray(cho_solve((self._inner, True), self.Phi[self.field.rows].T @ self._solved[1]))
+        return np.asarray(cho_solve((self._inner, True), self._labelled.T @ self._solved[1]))
 
     @cached_property
     def dual(self) -> Floats:
@@ -486,7 +491,7 @@ class SparseSystem:
             scale = 1.0 / np.sqrt(self.noise)[:, None]
             return np.asarray(scale * self.joint.solve(scale * B))
         found = self._field_given(B)
-        return np.asarray(found - self._solved[0] @ cho_solve((self._inner, True), self.Phi[self.field.rows].T @ found))
+        return np.asarray(found - self._solved[0] @ cho_solve((self._inner, True), self._labelled.T @ found))
 
     @cached_property
     def misfit(self) -> float:
@@ -532,7 +537,7 @@ class SparseSystem:
 
         Their signs are those of the largest entries of columns, so that nothing depends on the sign of a feature.
         """
-        columns = self.Phi[self.field.rows]
+        columns = self._labelled
         largest = columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])]
         probes = np.where(largest < 0.0, -1.0, 1.0)[:, None] * unit_probes(largest.size)
         return np.asarray(solve_triangular(self._inner, probes, lower=True, trans="T"))
