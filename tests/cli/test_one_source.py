@@ -1,14 +1,18 @@
 """Every number that appears twice is the same: in the terminal, on the page, in the summary, the table, in Python."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import graphmrf as gm
+from cases import random_case
 from graphmrf import datasets
+from graphmrf.cli import app
 from graphmrf.comparison import Settings, predict_outcome
 from graphmrf.datasets.written_tables import read_page
 from graphmrf.report import unpack_content
@@ -53,6 +57,101 @@ CASES = (numbers, few, regions, without_features, summed)
 @pytest.fixture(params=CASES, ids=lambda case: str(case.__name__))
 def case(request: pytest.FixtureRequest, town: Any) -> tuple[Any, tuple[str, ...]]:
     return town, ("--target", "income", *request.param(town))
+
+
+N = 60
+HIDDEN = np.arange(N) % 3 == 0
+WAVE = np.sin(np.arange(N) / 6.0)
+PEOPLE = np.random.default_rng(0).uniform(50.0, 500.0, N).round()
+ABOUT_COUNTS = {"likelihood": "poisson", "known": {"exposure": PEOPLE}}
+ABOUT_SHARES = {"likelihood": "binomial", "known": {"trials": PEOPLE}}
+
+
+def on_a_ring(folder: Path, **columns: Any) -> list[str]:
+    """Write a ring of nodes with a useless feature and an outcome that follows a wave; return the paths."""
+    x = np.random.default_rng(1).standard_normal(N)
+    nodes = pd.DataFrame({"id": [f"n{k}" for k in range(N)], "x": x, **columns})
+    nodes.to_csv(folder / "nodes.csv", index=False)
+    ends = pd.DataFrame({"source": nodes["id"], "target": np.roll(nodes["id"], -1)})
+    ends.to_csv(folder / "edges.csv", index=False)
+    return [str(folder / "nodes.csv"), str(folder / "edges.csv")]
+
+
+def example(folder: Path) -> tuple[list[str], str, dict[str, Any]]:
+    """The bundled example of 1,000 districts."""
+    del folder
+    files = datasets.example()
+    options = ["--target", "rent", "--method", "lgc-rp"]
+    return [str(files.nodes), str(files.edges), *options], "rent", {"methods": "lgc-rp"}
+
+
+def counts(folder: Path) -> tuple[list[str], str, dict[str, Any]]:
+    """Counts of cases among people."""
+    cases = np.random.default_rng(2).poisson(0.05 * PEOPLE * np.exp(WAVE)).astype(float)
+    paths = on_a_ring(folder, people=PEOPLE, cases=np.where(HIDDEN, np.nan, cases))
+    return [*paths, "-t", "cases", "--likelihood", "poisson", "--exposure", "people"], "cases", ABOUT_COUNTS
+
+
+def shares(folder: Path) -> tuple[list[str], str, dict[str, Any]]:
+    """Successes among trials."""
+    won = np.random.default_rng(3).binomial(PEOPLE.astype(int), 1 / (1 + np.exp(-WAVE))).astype(float)
+    paths = on_a_ring(folder, people=PEOPLE, won=np.where(HIDDEN, np.nan, won))
+    return [*paths, "-t", "won", "--likelihood", "binomial", "--trials", "people"], "won", ABOUT_SHARES
+
+
+def classes(folder: Path) -> tuple[list[str], str, dict[str, Any]]:
+    """Three classes, by all methods."""
+    colour = pd.Series(np.select([WAVE > 0.4, WAVE < -0.4], ["red", "blue"], "green")).where(~HIDDEN)
+    return [*on_a_ring(folder, colour=colour), "-t", "colour"], "colour", {}
+
+
+def generated(folder: Path) -> tuple[list[str], str, dict[str, Any]]:
+    """A random graph of the tests, with two features."""
+    case = random_case(4, n=80, labelled=50)
+    ids, paths = np.array([f"n{k}" for k in range(80)]), [str(folder / "nodes.csv"), str(folder / "edges.csv")]
+    pd.DataFrame({"id": ids, "rain": case.X[:, 0], "height": case.X[:, 1], "crop": case.y}).to_csv(
+        paths[0], index=False
+    )
+    u, v = np.triu(case.W).nonzero()
+    pd.DataFrame({"source": ids[u], "target": ids[v]}).to_csv(paths[1], index=False)
+    return [*paths, "-t", "crop", "--method", "field"], "crop", {"methods": "field"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", [example, counts, shares, classes, generated])
+def test_every_surface_has_the_same_numbers_for_data_of_every_kind(data: Any, tmp_path: Path) -> None:
+    arguments, name, asked = data(tmp_path)
+    out = tmp_path / "out.parquet"
+    shown = CliRunner().invoke(app, ["predict", *arguments, "-o", str(out)])
+    assert shown.exit_code == 0, shown.output
+    words = " ".join(shown.stdout.split())
+    (target,) = json.loads(CliRunner().invoke(app, ["predict", *arguments, "--json"]).stdout)["targets"]
+    (section,), frame = unpack_content(read_page(out))["sections"], pd.read_parquet(out)
+    score = next(each for each in ("r2", "explained_deviance", "accuracy") if each in target)
+    (fact,) = (
+        value for title, value in section["facts"].items() if title.endswith(("in cross-validation", ", held out"))
+    )
+    expected = f"{100 * target[score]:.0f} % ±" if score == "accuracy" else f"{number(target[score], 3)} ±"
+    assert fact.startswith(expected)
+    on_page = {row["cells"][1][0] for row in section["methods"]["body"]}
+    assert on_page == {number(row[score], 3) for row in target["comparison"]}
+    known = frame["observed"]
+    assert (target["observed"], target["predicted"]) == (known.sum(), (~known).sum())
+    assert f"{target['predicted']} of {len(frame)} nodes" in words
+    if score == "accuracy":
+        assert target[score] == pytest.approx(np.mean(frame["left_out"][known] == frame["prediction"][known]))
+        assert f"right for {100 * target[score]:.0f} % of the labels held out" in words
+    else:
+        assert target["mean_std"] == pytest.approx(frame["std"][~known].mean())
+        assert target["carries"] in words
+
+    table = datasets.read(*arguments[:2])
+    y = pd.read_csv(arguments[0])[name].to_numpy() if score == "accuracy" else table.outcome(name)
+    ignored = ("people",) if "known" in asked else ()
+    X = datasets.features(table, targets=(name,), ignore=ignored).unfilled
+    found = gm.compare(table.graph, X, y, **asked)
+    assert found.chosen.method.key == target["method"]
+    assert found.table[score].to_dict() == pytest.approx({row["method"]: row[score] for row in target["comparison"]})
 
 
 def check_table(target: dict[str, Any], frame: pd.DataFrame) -> None:
